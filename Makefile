@@ -1,0 +1,36 @@
+# Two commands: `make arena` runs the whole job on generated data, `make test` runs every test.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: arena install develop test lint browser clean
+
+arena: install
+	$(BIN)/longarena tour
+
+install: .venv/.installed
+
+.venv/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "longarena needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+develop: .venv/.developed
+
+.venv/.developed: .venv/.installed
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+test: develop browser
+	$(BIN)/pytest -q
+
+lint: develop
+	$(BIN)/pre-commit run --all-files --show-diff-on-failure
+
+# The page is tested in a real browser; Debian's Chromium is installed where that is possible.
+browser:
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 \
+		|| echo "no Chromium here and none could be installed: the browser tests will be skipped"
+
+clean:
+	rm -rf .venv report runs

@@ -1,0 +1,88 @@
+"""Full attention: every token looks at every real token, by softmax.
+
+    y_i = sum_j softmax_j(q_i . k_j / sqrt(d)) v_j
+
+Fused kernels (flash attention) compute this without ever holding the N x N matrix; the option
+`materialised` gives the textbook form that does hold it, which is what the arena's paper timed.
+
+Paper:  Vaswani et al. (2017), https://arxiv.org/abs/1706.03762
+Cost:   time O(N^2 d); memory O(N d) fused, O(N^2) materialised.
+Choice: no dropout on the weights, for it would force the N x N matrix; the encoder drops outputs.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from longarena.attention.base import Attention, Mixer, MixerCard, Place, visible_keys
+from longarena.options import Options
+from longarena.shapes import Heads, Mask, Tokens, Values
+
+
+@dataclass(frozen=True)
+class SoftmaxPlan:
+    """Queries, keys, and the keys that are real."""
+
+    q: Heads
+    k: Heads
+    mask: Mask
+
+
+def softmax_attention(q: Heads, k: Heads, v: Values, mask: Mask, causal: bool = False) -> Values:
+    """Attend by softmax with a fused kernel."""
+    if causal:
+        # padding comes last, so no earlier query can see it: the mask has nothing to add
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    keys = visible_keys(mask)[:, None, None, :]
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=keys)
+
+
+def materialised_attention(
+    q: Heads, k: Heads, v: Values, mask: Mask, causal: bool = False
+) -> Values:
+    """Attend by softmax with the whole matrix in memory."""
+    logits = torch.einsum("bhid,bhjd->bhij", q, k) / math.sqrt(q.shape[-1])
+    allowed = visible_keys(mask)[:, None, None, :]
+    if causal:
+        length = q.shape[2]
+        allowed = allowed & torch.ones(length, length, dtype=torch.bool, device=q.device).tril()
+    weights = logits.masked_fill(~allowed, -math.inf).softmax(dim=-1)
+    return torch.einsum("bhij,bhje->bhie", weights, v)
+
+
+class TransformerOptions(Options):
+    """`materialised` holds the N x N matrix, as the paper's Transformer did."""
+
+    materialised: bool = False
+
+
+class Transformer(Attention[SoftmaxPlan]):
+    """Multi-head softmax attention, exact."""
+
+    card = MixerCard(
+        name="transformer",
+        title="Transformer",
+        family="full attention",
+        paper="https://arxiv.org/abs/1706.03762",
+        year=2017,
+        time="N^2",
+        memory="N (fused), N^2 (materialised)",
+        exponent=2.0,
+        decodes=True,
+        causal=True,
+    )
+    options_type = TransformerOptions
+
+    def __init__(
+        self, place: Place, options: TransformerOptions, previous: Mixer | None = None
+    ) -> None:
+        super().__init__(place, options, previous)
+        self.attend = materialised_attention if options.materialised else softmax_attention
+
+    def plan(self, x: Tokens, mask: Mask) -> SoftmaxPlan:
+        return SoftmaxPlan(self.split(self.query(x)), self.split(self.key(x)), mask)
+
+    def apply(self, plan: SoftmaxPlan, v: Values) -> Values:  # type: ignore[override]
+        return self.attend(plan.q, plan.k, v, plan.mask, self.place.causal)

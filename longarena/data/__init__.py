@@ -1,0 +1,1 @@
+"""Bytes to padded batches; knows no task."""

@@ -1,0 +1,23 @@
+"""The one kind of error that is the user's to mend: a line that says what, why and the remedy.
+
+The command line prints it without a traceback and ends with exit code 2.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class UserError(ValueError):
+    """A mistake in what was asked for; the message is one line and names the remedy."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
+    """Describe a name that does not exist by the nearest ones that do.
+
+    >>> print(unknown("task", "listop", ["listops", "text"]))
+    unknown task 'listop'; did you mean listops? (known: listops, text)
+    """
+    names = sorted(known)
+    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    return UserError(f"unknown {kind} {name!r}; {hint}(known: {', '.join(names) or 'none'})")

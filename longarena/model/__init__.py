@@ -1,0 +1,1 @@
+"""A mixer becomes a classifier."""

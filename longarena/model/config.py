@@ -1,0 +1,27 @@
+"""The numbers that make a model, apart from what its task decides (vocabulary, classes, length)."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from longarena.options import Options, Value
+
+
+class ModelConfig(Options):
+    """An encoder of `depth` layers around one kind of mixer, a pooling and a head."""
+
+    mixer: str
+    options: dict[str, Value] = Field(default_factory=dict)
+    width: int = Field(gt=0)
+    depth: int = Field(gt=0)
+    num_heads: int = Field(gt=0)
+    mlp_width: int = Field(gt=0)
+    positions: Literal["learned", "sinusoidal"]
+    pooling: Literal["mean", "cls"]
+    dropout: float = Field(ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> Self:
+        if self.width % self.num_heads:
+            raise ValueError(f"width {self.width} is not a multiple of num_heads {self.num_heads}")
+        return self

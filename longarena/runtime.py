@@ -1,0 +1,123 @@
+"""What the machine is, and how a process is set up to use it well.
+
+On a CPU the allocator matters: glibc by default returns every large tensor to the system and
+faults it in anew at its next use. `keep_large_blocks` raises the thresholds with `mallopt`, so
+that memory is reused. Resident size grows by it; it says nothing about what a mechanism needs.
+"""
+
+import ctypes
+import os
+import platform
+import subprocess
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+from longarena.errors import UserError
+from longarena.options import Options
+
+# parameters of glibc's mallopt, from malloc.h
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+KEEP_BELOW_BYTES = 1 << 30
+
+
+class Machine(Options):
+    """What a number was measured on."""
+
+    system: str
+    processor: str
+    cores: int
+    threads: int
+    memory_bytes: int
+    accelerator: str | None
+
+
+class Versions(Options):
+    """The software that a number was measured with."""
+
+    longarena: str
+    python: str
+    torch: str
+    commit: str | None
+
+
+def set_up(threads: int | None = None) -> None:
+    """Prepare this process for computing: threads and allocator."""
+    keep_large_blocks()
+    if threads is not None:
+        torch.set_num_threads(threads)
+
+
+def keep_large_blocks() -> bool:
+    """Have glibc keep freed blocks of up to 1 GiB for reuse; False where there is no glibc."""
+    if platform.libc_ver()[0] != "glibc":
+        return False
+    mallopt = ctypes.CDLL(None).mallopt
+    return all(mallopt(what, KEEP_BELOW_BYTES) for what in (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD))
+
+
+def check_precision(precision: str) -> None:
+    """Refuse a precision that this machine only emulates."""
+    if torch.cuda.is_available():
+        if precision == "bf16-mixed" and not torch.cuda.is_bf16_supported(
+            including_emulation=False
+        ):
+            raise UserError("this GPU has no bf16; use --precision 16-mixed or 32")
+    elif precision == "16-mixed":
+        raise UserError("16-mixed needs a GPU; use --precision 32")
+    elif precision == "bf16-mixed" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        raise UserError(
+            "this processor has no bf16 instructions and would emulate them hundreds of times "
+            "slower; use --precision 32"
+        )
+
+
+@cache
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def machine() -> Machine:
+    """Describe this machine as the process sees it now."""
+    return Machine(
+        system=f"{platform.system()} {platform.machine()}",
+        processor=_processor(),
+        cores=os.cpu_count() or 1,
+        threads=torch.get_num_threads(),
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        accelerator=torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+    )
+
+
+def versions() -> Versions:
+    """Name the versions in use, with the commit if this is a checkout."""
+    return Versions(
+        longarena=version("longarena"),
+        python=platform.python_version(),
+        torch=torch.__version__,
+        commit=_commit(),
+    )
+
+
+@cache
+def _commit() -> str | None:
+    """Return the commit of the checkout that this package is, with `+` if it was changed."""
+    root = Path(__file__).parent.parent
+    if not (root / ".git").exists():
+        return None
+    try:
+        return subprocess.run(
+            ["git", "-C", str(root), "describe", "--always", "--dirty=+", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

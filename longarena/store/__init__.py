@@ -1,0 +1,1 @@
+"""What was found: one record per run, never edited."""

@@ -1,0 +1,69 @@
+"""A folder of records: runs under task/mixer/id.json, measurements under measure/.
+
+A file that cannot be read is named and left out; it never keeps the others from being read.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, RootModel, ValidationError
+
+from longarena.data.files import write_atomically
+from longarena.store.record import MeasureRecord, Record, RunRecord
+
+
+class _AnyRecord(RootModel[Annotated[RunRecord | MeasureRecord, Field(discriminator="kind")]]):
+    """Either kind of record, told apart by its `kind`."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a folder holds, and the files in it that are no records."""
+
+    runs: list[RunRecord] = field(default_factory=list)
+    measurements: list[MeasureRecord] = field(default_factory=list)
+    unreadable: dict[Path, str] = field(default_factory=dict)
+
+
+def record_path(store: Path, record: Record) -> Path:
+    """Return where a record is kept."""
+    if isinstance(record, MeasureRecord):
+        return store / "measure" / record.model.mixer.replace(":", ".") / f"{record.id}.json"
+    mixer = record.recipe.model.mixer.replace(":", ".")
+    return store / record.recipe.task.name / mixer / f"{record.id}.json"
+
+
+def write_record(store: Path, record: Record) -> Path:
+    """Add a record to the store."""
+    path = record_path(store, record)
+    write_atomically(path, record.model_dump_json(indent=2) + "\n")
+    return path
+
+
+def read_record(path: Path) -> Record:
+    """Read one record; raise ValueError if it is none."""
+    return _AnyRecord.model_validate_json(path.read_text()).root
+
+
+def read_records(store: Path) -> Records:
+    """Read every record under a folder, in the order of their paths."""
+    found = Records()
+    for path in sorted(store.rglob("*.json")):
+        try:
+            record = read_record(path)
+        except (OSError, ValueError) as error:
+            found.unreadable[path] = _first_line(error)
+            continue
+        if isinstance(record, RunRecord):
+            found.runs.append(record)
+        else:
+            found.measurements.append(record)
+    return found
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return str(error).splitlines()[0]

@@ -1,0 +1,20 @@
+"""What is asked: one file per task, and the table of them."""
+
+from collections.abc import Mapping
+
+from longarena.errors import unknown
+from longarena.options import parse
+from longarena.tasks.base import Task
+from longarena.tasks.listops import ListOps
+
+TASKS: dict[str, type[Task]] = {
+    "listops": ListOps,
+}
+
+
+def build(name: str, options: Mapping[str, object], size: float = 1.0) -> Task:
+    """Build a task by name; an unknown name or option is refused with the nearest ones."""
+    if name not in TASKS:
+        raise unknown("task", name, TASKS)
+    kind = TASKS[name]
+    return kind(parse(kind.options_type, options, name), size)

@@ -1,0 +1,1 @@
+"""The fast generators: pure functions of a random stream, compiled by numba."""

@@ -1,0 +1,43 @@
+"""The cases of the contract: every mixer of the table, small, in several variants."""
+
+import torch
+
+from longarena.attention import MIXERS, build
+
+WIDTH, HEADS, MAX_LENGTH = 16, 2, 128
+
+# options that make several blocks exist at a length of 61; a mixer that is not named has none
+SMALL = {}
+
+# further variants of a mixer that must keep the contract and equal its definition
+VARIANTS = [
+    ("transformer", {"materialised": True}),
+]
+
+CASES = [(name, SMALL.get(name, {})) for name in MIXERS] + VARIANTS
+CAUSAL_CASES = [(name, options) for name, options in CASES if MIXERS[name].card.causal]
+IDS = [f"{name}{options or ''}" for name, options in CASES]
+CAUSAL_IDS = [f"{name}{options or ''}" for name, options in CAUSAL_CASES]
+
+
+def make(name, options, *, causal=False, seed=0, max_length=MAX_LENGTH):
+    """Build one case in float64, where rounding cannot hide a mistake."""
+    mixer = build(
+        name,
+        width=WIDTH,
+        num_heads=HEADS,
+        max_length=max_length,
+        seed=seed,
+        options=options,
+        causal=causal,
+    )
+    return mixer.double().eval()
+
+
+def tokens(*lengths, seed=0):
+    """Random tokens for rows of these lengths, and their mask."""
+    generator = torch.Generator().manual_seed(seed)
+    longest = max(lengths)
+    x = torch.randn(len(lengths), longest, WIDTH, generator=generator, dtype=torch.float64)
+    mask = torch.arange(longest) < torch.tensor(lengths)[:, None]
+    return x, mask

@@ -1,0 +1,39 @@
+import pytest
+
+from longarena.attention import build, find
+from longarena.attention.transformer import Transformer
+from longarena.errors import UserError
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    with pytest.raises(UserError, match="did you mean linear"):
+        find("liner")
+
+
+def test_a_users_own_class_is_found_by_its_path():
+    assert find("longarena.attention.transformer:Transformer") is Transformer
+
+
+@pytest.mark.parametrize("name", ["nowhere.at.all:X", "longarena.attention:Missing", "json:loads"])
+def test_a_path_that_leads_to_no_mixer_is_refused(name):
+    with pytest.raises(UserError):
+        find(name)
+
+
+def test_an_option_list_gives_one_entry_per_layer():
+    options = {"materialised": [False, True]}
+    build_layer = {"width": 8, "num_heads": 2, "max_length": 16, "depth": 2, "options": options}
+    lower, upper = (build("transformer", layer=layer, **build_layer) for layer in (0, 1))
+    assert lower.attend is not upper.attend
+
+
+def test_an_option_list_of_another_depth_is_refused():
+    with pytest.raises(UserError, match="lists 3 entries for 1 layers"):
+        build(
+            "transformer", width=8, num_heads=2, max_length=16, options={"materialised": [True] * 3}
+        )
+
+
+def test_heads_that_do_not_divide_the_width_are_refused():
+    with pytest.raises(UserError, match="not a multiple"):
+        build("linear", width=10, num_heads=3, max_length=16)

@@ -1,0 +1,211 @@
+"""What every mixer promises, tested on every entry of the table, present and future."""
+
+import pytest
+import torch
+from attention.cases import CASES, CAUSAL_CASES, CAUSAL_IDS, IDS, MAX_LENGTH, WIDTH, make, tokens
+from attention.definitions import DEFINITIONS
+from safetensors.torch import load, save
+
+from longarena.attention import MIXERS, Attention, build, matrix
+from longarena.errors import UserError
+
+every_case = pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
+every_causal_case = pytest.mark.parametrize(("name", "options"), CAUSAL_CASES, ids=CAUSAL_IDS)
+
+
+def gradient(mixer, x, mask, direction):
+    """The gradient at the real tokens of a weighted sum of the outputs at the real tokens."""
+    x = x.clone().requires_grad_()
+    (mixer(x, mask) * direction)[mask].sum().backward()
+    return x.grad[mask]
+
+
+def other_lengths(x, mask):
+    """The same rows with 64 padded columns of noise behind them."""
+    rows = x.shape[0]
+    noise = torch.full((rows, 64, WIDTH), 7.0, dtype=x.dtype)
+    return torch.cat([x, noise], 1), torch.cat([mask, torch.zeros(rows, 64, dtype=torch.bool)], 1)
+
+
+@every_case
+@pytest.mark.parametrize("length", [1, 2, 7, 8, 9, 61, 63, 64, 65, MAX_LENGTH])
+def test_any_length_keeps_its_shape_and_stays_finite(name, options, length):
+    x, mask = tokens(length, max(1, length // 2))
+    y = make(name, options)(x, mask)
+    assert y.shape == x.shape
+    assert y.isfinite().all()
+
+
+@every_case
+def test_a_row_of_padding_alone_gives_finite_output_and_gradient(name, options):
+    x, mask = tokens(61, 40)
+    mask[1] = False
+    x.requires_grad_()
+    y = make(name, options)(x, mask)
+    y.sum().backward()
+    assert y.isfinite().all()
+    assert x.grad.isfinite().all()
+
+
+@every_case
+def test_a_row_of_padding_alone_changes_no_other_row(name, options):
+    mixer = make(name, options)
+    x, mask = tokens(61, 40)
+    alone = mixer(x[:1], mask[:1])
+    mask[1] = False
+    torch.testing.assert_close(mixer(x, mask)[:1], alone)
+
+
+@every_case
+def test_padding_never_leaks(name, options):
+    mixer = make(name, options)
+    x, mask = tokens(61, 40, 9)
+    noisy = torch.where(mask[..., None], x, 1e3 * torch.randn_like(x))
+    torch.testing.assert_close(mixer(x, mask)[mask], mixer(noisy, mask)[mask])
+    direction = torch.randn_like(x)
+    torch.testing.assert_close(
+        gradient(mixer, x, mask, direction), gradient(mixer, noisy, mask, direction)
+    )
+
+
+@every_case
+def test_appended_padding_changes_nothing(name, options):
+    mixer = make(name, options)
+    x, mask = tokens(61, 40, 9)
+    longer, longer_mask = other_lengths(x, mask)
+    torch.testing.assert_close(mixer(longer, longer_mask)[longer_mask], mixer(x, mask)[mask])
+    direction = torch.randn_like(x)
+    longer_direction = torch.cat([direction, torch.zeros(3, 64, WIDTH, dtype=x.dtype)], 1)
+    torch.testing.assert_close(
+        gradient(mixer, longer, longer_mask, longer_direction), gradient(mixer, x, mask, direction)
+    )
+
+
+@every_case
+def test_a_row_does_not_depend_on_its_neighbours(name, options):
+    mixer = make(name, options)
+    x, mask = tokens(61, 40, 9)
+    torch.testing.assert_close(mixer(x[1:2, :40], mask[1:2, :40]), mixer(x, mask)[1:2, :40])
+
+
+@every_case
+def test_every_parameter_gets_a_finite_gradient(name, options):
+    mixer = make(name, options).train()
+    x, mask = tokens(61, 40)
+    mixer(x, mask)[mask].square().sum().backward()
+    gradients = {key: p.grad for key, p in mixer.named_parameters()}
+    assert all(g is not None and g.isfinite().all() for g in gradients.values()), gradients
+    assert all(g.abs().sum() > 0 for g in gradients.values()), gradients
+
+
+@every_case
+def test_saved_and_loaded_it_answers_the_same(name, options):
+    mixer, other = make(name, options, seed=0), make(name, options, seed=1)
+    state = {key: value.contiguous() for key, value in mixer.state_dict().items()}
+    other.load_state_dict(load(save(state)))
+    x, mask = tokens(61, 40)
+    expected = mixer(x, mask)
+    other.place = mixer.place  # draws that are no parameters follow the seed, not the file
+    other.begin_step(0)
+    mixer.begin_step(0)
+    torch.testing.assert_close(other(x, mask), expected, rtol=0, atol=0)
+
+
+@every_case
+def test_the_same_seed_gives_the_same_output(name, options):
+    x, mask = tokens(61, 40)
+    first, second = make(name, options, seed=3), make(name, options, seed=3)
+    assert torch.equal(first(x, mask), second(x, mask))
+    assert not torch.equal(first(x, mask), make(name, options, seed=4)(x, mask))
+
+
+@every_case
+def test_in_eval_mode_the_output_is_fixed(name, options):
+    mixer = make(name, options)
+    x, mask = tokens(61, 40)
+    assert torch.equal(mixer(x, mask), mixer(x, mask))
+
+
+@every_case
+@pytest.mark.parametrize("lengths", [(1,), (8,), (61, 40, 9), (64, 17)])
+def test_it_equals_its_definition(name, options, lengths):
+    compare_with_definition(make(name, options), name, options, lengths)
+
+
+@every_causal_case
+@pytest.mark.parametrize("lengths", [(1,), (61, 40, 9), (128, 65)])
+def test_when_causal_it_equals_its_definition(name, options, lengths):
+    compare_with_definition(make(name, options, causal=True), name, options, lengths)
+
+
+def compare_with_definition(mixer, name, options, lengths):
+    x, mask = tokens(*lengths)
+    complete = mixer.options_type(**options)
+    weights = {
+        key: p.detach().clone().requires_grad_(p.is_floating_point())
+        for key, p in mixer.state_dict().items()
+    }
+    direction = torch.randn_like(x)[mask]
+
+    here, there = x.clone().requires_grad_(), x.clone().requires_grad_()
+    y = mixer(here, mask)[mask]
+    expected = DEFINITIONS[name](there, mask, weights, mixer.place, complete)[mask]
+    torch.testing.assert_close(y, expected)
+
+    (y * direction).sum().backward()
+    (expected * direction).sum().backward()
+    torch.testing.assert_close(here.grad[mask], there.grad[mask])
+    for key, parameter in mixer.named_parameters():
+        theirs = weights[key].grad
+        torch.testing.assert_close(
+            parameter.grad, torch.zeros_like(parameter) if theirs is None else theirs, msg=key
+        )
+
+
+@every_causal_case
+def test_a_later_token_changes_nothing_earlier(name, options):
+    mixer = make(name, options, causal=True)
+    x, mask = tokens(61)
+    changed = x.clone()
+    changed[:, 40:] = torch.randn_like(changed[:, 40:])
+    torch.testing.assert_close(mixer(x, mask)[:, :40], mixer(changed, mask)[:, :40])
+    assert not torch.allclose(mixer(x, mask)[:, 40:], mixer(changed, mask)[:, 40:])
+
+
+@pytest.mark.parametrize("name", [name for name in MIXERS if not MIXERS[name].card.causal])
+def test_what_cannot_be_causal_refuses(name):
+    with pytest.raises(UserError, match=f"{name} cannot be causal"):
+        build(name, width=16, num_heads=2, max_length=64, causal=True)
+
+
+@every_case
+def test_applying_a_plan_is_multiplying_by_its_matrix(name, options):
+    mixer = make(name, options)
+    if not isinstance(mixer, Attention):
+        pytest.skip(f"{name} is no Attention: it has no matrix")
+    x, mask = tokens(61, 40)
+    v = torch.randn(2, 2, 61, WIDTH // 2, dtype=x.dtype)
+    # what a padded position would say is never heard: the columns of padding may hold anything
+    v = v.masked_fill(~mask[:, None, :, None], 0.0)
+    expected = matrix(mixer, x, mask) @ v
+    y = mixer.apply(mixer.plan(x, mask), v)
+    torch.testing.assert_close(y.transpose(1, 2)[mask], expected.transpose(1, 2)[mask])
+
+
+@pytest.mark.parametrize("name", MIXERS)
+def test_its_card_is_complete(name):
+    card = MIXERS[name].card
+    assert card.name == name
+    assert card.paper.startswith("https://")
+    assert card.year >= 2017
+    assert "not stated" not in (card.time, card.memory)
+
+
+@pytest.mark.parametrize("name", MIXERS)
+def test_an_unknown_option_is_refused_by_name(name):
+    with pytest.raises(UserError, match=f"unknown option of {name} 'nonsense'"):
+        build(name, width=16, num_heads=2, max_length=64, options={"nonsense": 1})
+
+
+def test_every_mixer_has_a_definition():
+    assert set(DEFINITIONS) >= set(MIXERS)

@@ -1,0 +1,17 @@
+import pytest
+import torch
+
+from longarena.runtime import keep_large_blocks
+
+
+@pytest.fixture(autouse=True, scope="session")
+def steady_process():
+    """Two threads and one allocator setting for every test, as the command line has them."""
+    keep_large_blocks()
+    torch.set_num_threads(min(2, torch.get_num_threads()))
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    """Keep every test away from the user's data."""
+    monkeypatch.setenv("LONGARENA_HOME", str(tmp_path / "home"))

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,7 +135,7 @@ class Writer:
         self._sizes: dict[str, int] = {}
         self._ends: dict[str, int] = {}
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Writer":
         # the lock of the caller guarantees that a leftover belongs to a writer that died
         for leftover in self.folder.parent.glob(f"{self.folder.name}.*.partial"):
             shutil.rmtree(leftover)

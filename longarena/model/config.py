@@ -1,6 +1,6 @@
 """The numbers that make a model, apart from what its task decides (vocabulary, classes, length)."""
 
-from typing import Literal, Self
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -21,7 +21,7 @@ class ModelConfig(Options):
     dropout: float = Field(ge=0, lt=1)
 
     @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> Self:
+    def _heads_divide_the_width(self) -> "ModelConfig":
         if self.width % self.num_heads:
             raise ValueError(f"width {self.width} is not a multiple of num_heads {self.num_heads}")
         return self

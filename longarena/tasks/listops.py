@@ -13,7 +13,6 @@ Choice: one fixed vocabulary; the parentheses of the released files are left out
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -37,7 +36,7 @@ class ListOpsOptions(Options):
     max_depth: int = Field(10, ge=1, le=50)
 
     @model_validator(mode="after")
-    def _some_length_is_possible(self) -> Self:
+    def _some_length_is_possible(self) -> "ListOpsOptions":
         if self.min_length > self.max_length:
             raise ValueError(f"min_length {self.min_length} is above max_length {self.max_length}")
         return self

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import JsonValue as Value
 
 from longarena.errors import UserError, unknown
 
-Value = bool | int | float | str | None | list["Value"] | dict[str, "Value"]
+__all__ = ["Options", "Value", "parse"]
+
 Model = TypeVar("Model", bound=BaseModel)
 
 

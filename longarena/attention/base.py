@@ -77,6 +77,9 @@ class Mixer(nn.Module, ABC):
     card: ClassVar[MixerCard] = MixerCard()
     options_type: ClassVar[type[Options]] = Options
 
+    # how many tokens the encoder must put before each sequence for this mixer to see all by
+    num_global_tokens: int = 0
+
     def __init__(self, place: Place, options: Options, previous: "Mixer | None" = None) -> None:
         super().__init__()
         self.place = place

@@ -1,20 +1,17 @@
 """The cases of the contract: every mixer of the table, small, in several variants."""
 
 import torch
+from attention import definitions
 
 from longarena.attention import MIXERS, build
 
 WIDTH, HEADS, MAX_LENGTH = 16, 2, 128
 
-# options that make several blocks exist at a length of 61; a mixer that is not named has none
-SMALL = {}
-
-# further variants of a mixer that must keep the contract and equal its definition
-VARIANTS = [
-    ("transformer", {"materialised": True}),
+CASES = [
+    (name, options)
+    for name in MIXERS
+    for options in (definitions.of(name).SMALL, *definitions.of(name).VARIANTS)
 ]
-
-CASES = [(name, SMALL.get(name, {})) for name in MIXERS] + VARIANTS
 CAUSAL_CASES = [(name, options) for name, options in CASES if MIXERS[name].card.causal]
 IDS = [f"{name}{options or ''}" for name, options in CASES]
 CAUSAL_IDS = [f"{name}{options or ''}" for name, options in CAUSAL_CASES]

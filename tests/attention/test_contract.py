@@ -2,8 +2,8 @@
 
 import pytest
 import torch
+from attention import definitions
 from attention.cases import CASES, CAUSAL_CASES, CAUSAL_IDS, IDS, MAX_LENGTH, WIDTH, make, tokens
-from attention.definitions import DEFINITIONS
 from safetensors.torch import load, save
 
 from longarena.attention import MIXERS, Attention, build, matrix
@@ -149,7 +149,7 @@ def compare_with_definition(mixer, name, options, lengths):
 
     here, there = x.clone().requires_grad_(), x.clone().requires_grad_()
     y = mixer(here, mask)[mask]
-    expected = DEFINITIONS[name](there, mask, weights, mixer.place, complete)[mask]
+    expected = definitions.of(name).definition(there, mask, weights, mixer.place, complete)[mask]
     torch.testing.assert_close(y, expected)
 
     (y * direction).sum().backward()
@@ -205,7 +205,3 @@ def test_its_card_is_complete(name):
 def test_an_unknown_option_is_refused_by_name(name):
     with pytest.raises(UserError, match=f"unknown option of {name} 'nonsense'"):
         build(name, width=16, num_heads=2, max_length=64, options={"nonsense": 1})
-
-
-def test_every_mixer_has_a_definition():
-    assert set(DEFINITIONS) >= set(MIXERS)

@@ -1,0 +1,33 @@
+"""The pieces that several definitions are written with."""
+
+import torch
+
+
+def heads(x, weight, num_heads):
+    """Project and cut into heads: (B, N, D) -> (B, H, N, d)."""
+    batch, length, width = x.shape
+    return (x @ weight.T).view(batch, length, num_heads, width // num_heads).transpose(1, 2)
+
+
+def merge(y, weight):
+    """Join the heads and project: (B, H, N, d) -> (B, N, D)."""
+    batch, _, length, _ = y.shape
+    return y.transpose(1, 2).reshape(batch, length, -1) @ weight.T
+
+
+def projected(x, weights, place):
+    return (
+        heads(x, weights[f"{name}.weight"], place.num_heads) for name in ("query", "key", "value")
+    )
+
+
+def masked_softmax(logits, allowed):
+    """Softmax over the allowed keys; a query that may see nothing gets nothing."""
+    allowed = allowed.expand(logits.shape)
+    weights = torch.where(allowed, torch.exp(logits - logits.amax(-1, keepdim=True)), 0.0)
+    return weights / weights.sum(-1, keepdim=True).clamp_min(1e-300)
+
+
+def no_later(allowed, causal):
+    length = allowed.shape[-1]
+    return allowed & torch.ones(length, length, dtype=torch.bool).tril() if causal else allowed

@@ -102,11 +102,17 @@ class Mixer(nn.Module, ABC):
 class Attention(Mixer, Generic[Plan]):
     """A mixer with query, key, value and output projections around `plan` and `apply`."""
 
+    # a mechanism whose queries serve as keys leaves the key out
+    projections: ClassVar[tuple[str, ...]] = ("query", "key", "value", "output")
+    query: nn.Linear
+    key: nn.Linear
+    value: nn.Linear
+    output: nn.Linear
+
     def __init__(self, place: Place, options: Options, previous: Mixer | None = None) -> None:
         super().__init__(place, options, previous)
-        self.query, self.key, self.value, self.output = (
-            projection(place.width, place.width) for _ in range(4)
-        )
+        for name in self.projections:
+            setattr(self, name, projection(place.width, place.width))
 
     @abstractmethod
     def plan(self, x: Tokens, mask: Mask) -> Plan:

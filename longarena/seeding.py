@@ -36,7 +36,8 @@ def torch_rng(seed: int, *purpose: Purpose) -> torch.Generator:
 
 @contextmanager
 def seeded(seed: int, *purpose: Purpose) -> Iterator[None]:
-    """Seed torch's global generator inside the block only: for library code that takes none."""
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(derive(seed, *purpose))
+    """Seed torch's global generators inside the block only: for library code that takes none."""
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices):
+        torch.manual_seed(derive(seed, *purpose))
         yield

@@ -22,10 +22,14 @@ ID_LENGTH = 10
 
 
 class TaskChoice(Options):
-    """Which task, in which version, under which options, and how much of its data."""
+    """Which task, in which version, under which options, and how much of its data.
+
+    `variant` names data that is not the task's own, such as aan-mini.
+    """
 
     name: str
     version: int
+    variant: str = ""
     options: dict[str, Value] = Field(default_factory=dict)
     size: float = Field(1.0, gt=0, le=1)
 
@@ -67,7 +71,7 @@ class Recipe(Options):
 def build_task(recipe: Recipe) -> Task:
     """Build the task of a recipe; refuse one made for another version of it."""
     choice = recipe.task
-    task = tasks.build(choice.name, choice.options, choice.size)
+    task = tasks.build(choice.name, choice.options, choice.size, choice.variant)
     if task.card.version != choice.version:
         raise UserError(
             f"the recipe asks for version {choice.version} of {choice.name}, "

@@ -1,0 +1,1 @@
+"""A run: train a recipe, evaluate it, survive being stopped."""

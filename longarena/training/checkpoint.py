@@ -1,0 +1,89 @@
+"""Checkpoints that can be trusted: tensors and a state, verified, the last two kept.
+
+    checkpoint/step-00000250.safetensors   parameters, buffers and optimiser state
+    checkpoint/step-00000250.json          what is no tensor, and the digest of the tensors
+
+Both are written atomically, the JSON last: a checkpoint exists when its JSON does. One whose
+digest does not match is skipped for the one before it. Nothing is ever unpickled.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import safetensors.torch
+from torch import Tensor
+
+from longarena.data.files import write_atomically
+from longarena.options import Value
+from longarena.progress import Progress
+
+KEPT = 2
+
+Tensors = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A moment of a run: everything needed to go on from there."""
+
+    step: int
+    tensors: Tensors
+    state: dict[str, Value]
+
+
+def save(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint and remove all but the last two."""
+    digest = save_tensors(_tensor_path(folder, checkpoint.step), checkpoint.tensors)
+    text = json.dumps({"state": checkpoint.state, "sha256": digest})
+    write_atomically(_state_path(folder, checkpoint.step), text)
+    for step in _steps(folder)[:-KEPT]:
+        _state_path(folder, step).unlink()
+        _tensor_path(folder, step).unlink(missing_ok=True)
+
+
+def latest(folder: Path, progress: Progress) -> Checkpoint | None:
+    """Read the newest checkpoint that verifies; say which ones do not."""
+    for step in reversed(_steps(folder)):
+        try:
+            return _read(folder, step)
+        except (OSError, ValueError, KeyError) as error:
+            progress.say(
+                f"the checkpoint of step {step} is damaged ({error}); taking the one before"
+            )
+    return None
+
+
+def save_tensors(path: Path, tensors: Tensors) -> str:
+    """Write tensors atomically and return their digest."""
+    # copies, because the format refuses tensors that share memory (parameters used twice)
+    content = safetensors.torch.save({k: v.detach().cpu().clone() for k, v in tensors.items()})
+    write_atomically(path, content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def load_tensors(path: Path) -> Tensors:
+    """Read the tensors of a file."""
+    return safetensors.torch.load(path.read_bytes())
+
+
+def _read(folder: Path, step: int) -> Checkpoint:
+    about = json.loads(_state_path(folder, step).read_text())
+    content = _tensor_path(folder, step).read_bytes()
+    if hashlib.sha256(content).hexdigest() != about["sha256"]:
+        raise ValueError("its digest does not match")
+    return Checkpoint(step, safetensors.torch.load(content), about["state"])
+
+
+def _steps(folder: Path) -> list[int]:
+    return sorted(int(path.stem.removeprefix("step-")) for path in folder.glob("step-*.json"))
+
+
+def _state_path(folder: Path, step: int) -> Path:
+    return folder / f"step-{step:08d}.json"
+
+
+def _tensor_path(folder: Path, step: int) -> Path:
+    return folder / f"step-{step:08d}.safetensors"

@@ -1,0 +1,101 @@
+"""The folder of a run: runs/<task>/<mixer>/<id>/ with its recipe, log, checkpoints and record."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from longarena.data.files import write_atomically
+from longarena.errors import UserError, unknown
+from longarena.options import Value, parse
+from longarena.recipes.recipe import Recipe
+from longarena.store.folder import read_record
+from longarena.store.record import RunRecord
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The paths of one run."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, runs: Path, recipe: Recipe) -> "RunFolder":
+        """Return the folder where a recipe's run lives."""
+        return cls(runs / recipe.task.name / recipe.model.mixer.replace(":", ".") / recipe.id)
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "run.lock"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoint"
+
+    @property
+    def best(self) -> Path:
+        return self.checkpoints / "best.safetensors"
+
+    @property
+    def record(self) -> Path:
+        return self.path / "record.json"
+
+    def read_recipe(self) -> Recipe:
+        """Read the recipe of the run."""
+        path = self.path / "recipe.json"
+        try:
+            return parse(Recipe, json.loads(path.read_text()), str(path))
+        except (OSError, json.JSONDecodeError) as error:
+            raise UserError(f"cannot read {path}: {error}") from None
+
+    def write_recipe(self, recipe: Recipe) -> None:
+        """Write down what this run is."""
+        write_atomically(self.path / "recipe.json", recipe.model_dump_json(indent=2) + "\n")
+
+    def read_record(self) -> RunRecord | None:
+        """Read the record of the run if it has ended."""
+        if not self.record.exists():
+            return None
+        try:
+            record = read_record(self.record)
+        except (OSError, ValueError):
+            raise UserError(f"{self.record} is damaged; delete it and train again") from None
+        return record if isinstance(record, RunRecord) else None
+
+
+class Log:
+    """A line of JSON per event; what a stopped process wrote beyond its checkpoint is cut off."""
+
+    def __init__(self, path: Path, step: int) -> None:
+        lines = path.read_text().splitlines() if path.exists() else []
+        write_atomically(path, "".join(f"{line}\n" for line in lines if _step_of(line) <= step))
+        self._path = path
+
+    def write(self, step: int, **values: Value) -> None:
+        """Append one line."""
+        with self._path.open("a") as file:
+            file.write(json.dumps({"step": step, **values}) + "\n")
+
+
+def _step_of(line: str) -> float:
+    try:
+        return int(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return float("inf")  # half a line, from a process that was killed while writing it
+
+
+def all_runs(runs: Path) -> list[RunFolder]:
+    """List every run under a folder."""
+    return [RunFolder(path.parent) for path in sorted(runs.glob("*/*/*/recipe.json"))]
+
+
+def find_run(runs: Path, name: str) -> RunFolder:
+    """Find a run by its folder, or by the beginning of its id."""
+    if (Path(name) / "recipe.json").exists():
+        return RunFolder(Path(name))
+    found = [run for run in all_runs(runs) if run.path.name.startswith(name)]
+    if len(found) > 1:
+        ids = ", ".join(run.path.name for run in found)
+        raise UserError(f"{name!r} is the beginning of several runs: {ids}; give more of the id")
+    if not found:
+        raise unknown("run", name, (run.path.name for run in all_runs(runs)))
+    return found[0]

@@ -12,9 +12,12 @@ TASKS: dict[str, type[Task]] = {
 }
 
 
-def build(name: str, options: Mapping[str, object], size: float = 1.0) -> Task:
-    """Build a task by name; an unknown name or option is refused with the nearest ones."""
+def build(name: str, options: Mapping[str, object], size: float = 1.0, variant: str = "") -> Task:
+    """Build a task by name, on its own data or on the set that `variant` names.
+
+    An unknown name or option is refused with the nearest ones.
+    """
     if name not in TASKS:
         raise unknown("task", name, TASKS)
     kind = TASKS[name]
-    return kind(parse(kind.options_type, options, name), size)
+    return kind(parse(kind.options_type, options, name), size, variant)

@@ -1,27 +1,41 @@
 """A task: a card that says what is asked, and a stream of examples that goes into a store.
 
-Data is prepared once per variant. The folder's name tells the version, every option that is not
-the default and the size, so that variants can never mix:
+Examples are generated, or read from a source: an archive or folder that is handed over or
+downloaded. Data is prepared once per variant. The folder's name tells the version, the data set if
+it is not the task's own, every option that is not the default and the size, so that variants can
+never mix:
 
-    <home>/listops/v1                                      the official task
+    <home>/listops/v1                                      the task itself
     <home>/listops/v1,max_depth=6,max_length=256,size=0.1  a variant of it
+    <home>/retrieval/v1,aan-mini                           other data: aan-mini.tar.xz
+
+A source with the row counts of the card is the official release; any other is accepted under the
+name of its file. Where the task itself is generated, the release goes by the name `release`.
 """
 
+import json
 import os
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import platformdirs
 
+from longarena.data.archive import Source, data_name, intact
+from longarena.data.download import Download, fetch
 from longarena.data.files import locked
 from longarena.data.ragged import Bytes, Chunk, Store, Writer
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.progress import SILENT, Progress
+from longarena.tasks.splits import scaled, thinned
 
 SPLITS = ("train", "valid", "test")
+RELEASE = "release"
+GENERATED = "generated"
 
 
 class TaskCard(Options):
@@ -44,50 +58,66 @@ class TaskCard(Options):
 
 
 class Task(ABC):
-    """One task under some options; subclasses say what the examples are."""
+    """One task under some options; subclasses say what the examples are.
+
+    `dataset` names data that is not the task's own; it is part of the variant.
+    """
 
     options_type: ClassVar[type[Options]] = Options
+    download: ClassVar[Download]  # where the official release is
+    is_generated: ClassVar[bool] = False
 
-    def __init__(self, options: Options, size: float = 1.0) -> None:
+    def __init__(self, options: Options, size: float = 1.0, dataset: str = "") -> None:
         if not 0 < size <= 1:
             raise UserError(f"size {size} is not a share of the data; choose 0 < size <= 1")
-        self.options, self.size = options, size
+        if not re.fullmatch(r"[A-Za-z0-9._-]*", dataset):
+            raise UserError(
+                f"variant {dataset!r} is no name of data; it has letters, digits, '.', '_' and '-'"
+            )
+        self.options, self.size, self.dataset = options, size, dataset
 
     @property
     @abstractmethod
     def card(self) -> TaskCard:
         """The card of the task under its options, at full size."""
 
-    @abstractmethod
-    def examples(
-        self, sizes: Mapping[str, int], source: Path | None
-    ) -> Iterator[tuple[str, Chunk]]:
+    def generate(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, Chunk]]:
         """Yield chunks of examples with their split, `sizes[split]` in all, always the same."""
+        raise NotImplementedError(f"{self.card.name} is read from a source")
 
     @abstractmethod
-    def describe(self, tokens: Bytes, label: int) -> str:
+    def read(self, source: Source) -> Iterator[tuple[str, Chunk]]:
+        """Yield every example of a source; the order depends on its content only."""
+
+    @abstractmethod
+    def describe(self, sequences: Sequence[Bytes], label: int) -> str:
         """Write one example for a person to read."""
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The number of examples of each split at this size."""
-        return {name: max(1, round(n * self.size)) for name, n in self.card.sizes.items()}
+        """The number of examples of each split at this size, for data of the card's own counts."""
+        return {name: scaled(n, self.size) for name, n in self.card.sizes.items()}
 
     @property
     def variant(self) -> str:
-        """How this differs from the official task; empty if it does not.
+        """How this differs from the task itself; empty if it does not.
 
         The defaults are left out, so the name stays short and stays the same when an option
         is added later.
         """
         changed = self.options.model_dump(exclude_defaults=True)
         changed |= {"size": self.size} if self.size != 1 else {}
-        return ",".join(f"{key}={changed[key]}" for key in sorted(changed))
+        parts = [self.dataset] if self.dataset else []
+        return ",".join([*parts, *(f"{key}={changed[key]}" for key in sorted(changed))])
 
     def folder(self, home: Path) -> Path:
         """Return where this variant is kept under `home`."""
         parts = [f"v{self.card.version}", *([self.variant] if self.variant else [])]
         return home / self.card.name / ",".join(parts)
+
+    def named(self, dataset: str) -> "Task":
+        """Return the same task on other data."""
+        return type(self)(self.options, self.size, dataset)
 
 
 def default_home() -> Path:
@@ -99,23 +129,36 @@ def default_home() -> Path:
 def prepare(
     task: Task, home: Path, source: Path | None = None, progress: Progress = SILENT
 ) -> Store:
-    """Write the store of a task unless it is there, and open it."""
-    folder = task.folder(home)
+    """Write the store of a task unless it is there, and open it.
+
+    Data that shows itself to be another set than the task's own goes to a variant of it: the
+    store's `facts["dataset"]` is its name.
+    """
+    if source is not None and not source.exists():
+        raise UserError(f"{source} does not exist; --source takes an archive or a folder")
+    folder = task.named("").folder(home)
     busy = f"{folder} is being prepared by another process; wait for it to end"
     with locked(folder.with_name(f".{folder.name}.lock"), busy):
-        if not (folder / "store.json").exists():
-            _write(task, folder, source, progress)
-    return open_prepared(task, home)
+        try:
+            prepared = _find(task, home, source) or _write(task, home, source, progress)
+        except OSError as error:
+            raise UserError(
+                f"preparing {task.card.name} under {home} failed: {error.strerror or error}; "
+                "nothing was changed"
+            ) from None
+    return open_prepared(prepared, home)
 
 
 def open_prepared(task: Task, home: Path) -> Store:
     """Open the store of a task; say how to prepare it if it is not there."""
     folder = task.folder(home)
     if not folder.exists():
-        raise UserError(f"{task.card.name} is not prepared ({folder}); run: {command(task)}")
+        raise UserError(
+            f"{task.card.name} is not prepared ({folder}); run: {command(task)}"
+            f"{_alternatives(task, home)}"
+        )
     store = Store(folder)
-    expected = _facts(task)
-    if store.facts != expected:
+    if store.facts | _facts(task) != store.facts:
         raise UserError(
             f"{folder} holds other data than its name says; delete it and prepare again"
         )
@@ -127,7 +170,20 @@ def command(task: Task) -> str:
     changed = task.options.model_dump(exclude_defaults=True)
     words = [f"--set {key}={value}" for key, value in sorted(changed.items())]
     words += [f"--size {task.size}"] if task.size != 1 else []
+    words += [f"--source PATH (of {task.dataset})"] if task.dataset else []
     return " ".join(["longarena data prepare", task.card.name, *words])
+
+
+def _alternatives(task: Task, home: Path) -> str:
+    """Name the data sets that are prepared for the same options and size."""
+    wanted = _facts(task)
+    names = []
+    for path in sorted((home / task.card.name).glob("*/store.json")):
+        facts = _read_facts(path.parent)
+        dataset = facts.get("dataset")
+        if facts | wanted | {"dataset": dataset} == facts:
+            names.append(f"task.variant={dataset or repr('')}")
+    return f"; or use what is there: --set {' or '.join(names)}" if names else ""
 
 
 def _facts(task: Task) -> dict[str, object]:
@@ -136,16 +192,88 @@ def _facts(task: Task) -> dict[str, object]:
         "card": task.card.model_dump(mode="json"),
         "options": task.options.model_dump(mode="json"),
         "size": task.size,
+        "dataset": task.dataset,
     }
 
 
-def _write(task: Task, folder: Path, source: Path | None, progress: Progress) -> None:
-    sizes = task.sizes
+def _read_facts(folder: Path) -> dict[str, object]:
+    """Read what a store says of itself, without trusting its content; {} if it says nothing."""
+    try:
+        facts = json.loads((folder / "store.json").read_text())["facts"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _find(task: Task, home: Path, source: Path | None) -> Task | None:
+    """Return the task on the data that is there already, if it came from the same source."""
+    if source is None:
+        return task if task.folder(home).exists() else None
+    if source.is_dir():  # its content may have changed
+        return None
+    if task.dataset not in ("", RELEASE):
+        candidates = [task]
+    else:
+        candidates = [task.named(name) for name in (_release(task), _other(source))]
+    origins = {each: _read_facts(each.folder(home)).get("origin") for each in candidates}
+    return next((each for each in candidates if origins[each] == _origin(source)), None)
+
+
+def _write(task: Task, home: Path, source: Path | None, progress: Progress) -> Task:
+    """Write the store and return the task on the data that it turned out to be."""
+    if source is None and task.is_generated and not task.dataset:
+        return _write_generated(task, home, progress)
+    if source is None and task.dataset != _release(task):
+        raise UserError(f"{task.dataset} cannot be downloaded; run: {command(task)}")
+    path = source or fetch(task.download, home / "downloads", progress)
+    return _write_read(task, home, path, progress)
+
+
+def _write_generated(task: Task, home: Path, progress: Progress) -> Task:
+    facts = _facts(task) | {"origin": GENERATED}
     label = f"preparing {task.card.name}"
     with (
-        Writer(folder, _facts(task), task.card.num_sequences) as writer,
-        progress.bar(label, total=sum(sizes.values())) as bar,
+        Writer(task.folder(home), facts, task.card.num_sequences) as writer,
+        progress.bar(label, total=sum(task.sizes.values())) as bar,
     ):
-        for split, chunk in task.examples(sizes, source):
+        for split, chunk in task.generate(task.sizes):
             writer.add(split, chunk)
             bar.advance(len(chunk.labels), note=split)
+    return task
+
+
+def _write_read(task: Task, home: Path, path: Path, progress: Progress) -> Task:
+    # what the data is shows only when all of it has been read: the writer gets its name last
+    label = f"preparing {task.card.name} (MB of {path.name})"
+    with (
+        intact(path),
+        Writer(task.named("").folder(home), {}, task.card.num_sequences) as writer,
+        progress.bar(label, Source(path).megabytes) as bar,
+    ):
+        counts: Counter[str] = Counter()
+        for split, chunk in task.read(Source(path, bar)):
+            writer.add(split, thinned(chunk, counts[split], task.size))
+            counts[split] += len(chunk.labels)
+        if task.dataset in ("", RELEASE):
+            is_official = counts == task.card.sizes
+            task = task.named(_release(task) if is_official else _other(path))
+        writer.folder = task.folder(home)
+        writer.facts = _facts(task) | {"origin": _origin(path)}
+    return task
+
+
+def _release(task: Task) -> str:
+    """Name the official release."""
+    return RELEASE if task.is_generated else ""
+
+
+def _other(source: Path) -> str:
+    """Name data that is not the official release."""
+    name = data_name(source)
+    return f"{name}-data" if name == RELEASE else name
+
+
+def _origin(source: Path) -> str:
+    """Say where data came from, so that the same archive is not read twice."""
+    kind = "folder" if source.is_dir() else f"{source.stat().st_size} bytes"
+    return f"{source.name}, {kind}"

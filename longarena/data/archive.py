@@ -1,0 +1,116 @@
+"""Read the members of an archive or of a folder, one after another, in one pass.
+
+A source is a tar of any compression that tarfile reads, or the tree it unpacks to. Members are
+chosen by name and handed over as open files; nothing is unpacked to disk, and no path in an
+archive is ever used as a path. An archive of 8 GB is passed once and takes no memory.
+
+Choice: an archive is read to its last byte even if all that is wanted came earlier, because the
+        checksum of gzip and xz stands at the end.
+"""
+
+import gzip
+import io
+import lzma
+import re
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from longarena.errors import UserError
+from longarena.progress import Bar
+
+MEGABYTE = 1 << 20
+SUFFIXES = {".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".npz"}
+
+Wanted = Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A local archive, file or folder; reading it moves `bar` on, a megabyte at a time."""
+
+    path: Path
+    bar: Bar | None = None
+
+    def members(self, wanted: Wanted) -> Iterator[tuple[str, IO[bytes]]]:
+        """Yield the name and content of every wanted file; read it before taking the next."""
+        if self.path.is_dir():
+            return _files(self.path, wanted)
+        return _tar_members(_Watched(self.path, self.bar), wanted)
+
+    @property
+    def megabytes(self) -> int:
+        """The size of an archive, as the bar counts it; 0 for a folder."""
+        return 0 if self.path.is_dir() else self.path.stat().st_size // MEGABYTE
+
+
+def data_name(path: Path) -> str:
+    """Name the data in a file or folder after it.
+
+    >>> data_name(Path("downloads/aan-mini.tar.xz"))
+    'aan-mini'
+    """
+    path = Path(path.resolve().name)
+    while path.suffix in SUFFIXES:
+        path = path.with_suffix("")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", path.name).strip("-.") or "unnamed"
+
+
+@contextmanager
+def intact(path: Path) -> Iterator[None]:
+    """Turn every way in which reading a broken source fails into one line."""
+    try:
+        yield
+    except tarfile.ReadError as error:
+        raise UserError(f"{path} is no tar archive, or is cut off ({error})") from None
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, tarfile.TarError) as error:
+        raise _damaged(path, error) from None
+    except OSError as error:
+        if error.errno is None:  # how bz2 reports bad data
+            raise _damaged(path, error) from None
+        raise
+
+
+def _damaged(path: Path, error: Exception) -> UserError:
+    return UserError(f"{path} is damaged or cut off ({error}); fetch it again")
+
+
+def _files(folder: Path, wanted: Wanted) -> Iterator[tuple[str, IO[bytes]]]:
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if wanted(name) and path.is_file():
+            with path.open("rb") as file:
+                yield name, file
+
+
+def _tar_members(raw: "_Watched", wanted: Wanted) -> Iterator[tuple[str, IO[bytes]]]:
+    with raw, tarfile.open(fileobj=raw, mode="r:*") as archive:
+        while (member := archive.next()) is not None:
+            file = archive.extractfile(member) if member.isreg() and wanted(member.name) else None
+            if file is not None:
+                yield member.name, file
+            # tarfile would keep the headers of all members, of which there may be millions
+            archive.members.clear()  # type: ignore[attr-defined]
+        content: Any = archive.fileobj
+        while content.read(MEGABYTE):
+            pass
+
+
+class _Watched(io.FileIO):
+    """A file that tells a bar how far it has been read."""
+
+    def __init__(self, path: Path, bar: Bar | None) -> None:
+        super().__init__(path)
+        self._bar, self._shown = bar, 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        content: bytes = super().read(-1 if size is None else size)
+        reached = self.tell() // MEGABYTE
+        if self._bar and reached > self._shown:  # tarfile goes back to try another compression
+            self._bar.advance(reached - self._shown)
+            self._shown = reached
+        return content

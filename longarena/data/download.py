@@ -1,0 +1,140 @@
+"""Fetch an archive once: resumed after a break, checked, kept under <home>/downloads.
+
+pooch decides whether a download is needed and verifies its checksum; the transfer itself is ours,
+because pooch begins anew after every break. What has arrived is kept in `<name>.partial` and the
+rest is asked for with an HTTP Range, in this process or in the next one.
+
+Choice: a server that ignores Range sends all of it again; one that fails four times in a row
+        without sending anything ends the attempt.
+"""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pooch
+import requests
+from requests.exceptions import (
+    ChunkedEncodingError,
+    ConnectionError,
+    HTTPError,
+    RequestException,
+    Timeout,
+)
+
+from longarena.data.files import locked
+from longarena.errors import UserError
+from longarena.progress import Progress
+
+MEGABYTE = 1 << 20
+ATTEMPTS = 4
+PAUSE_SECONDS = 1.0
+TIMEOUT_SECONDS = (10.0, 60.0)  # to connect, and between two pieces
+PARTIAL_CONTENT, RANGE_NOT_SATISFIABLE, REFUSALS = 206, 416, range(400, 500)
+
+
+@dataclass(frozen=True)
+class Download:
+    """Where an archive is published, and its checksum (`md5:...`) if that is published too."""
+
+    address: str
+    checksum: str | None
+
+    @property
+    def name(self) -> str:
+        """The file's name, by which it is kept."""
+        return self.address.rpartition("/")[2]
+
+
+def fetch(download: Download, folder: Path, progress: Progress) -> Path:
+    """Return the verified file in `folder`, downloaded unless it is there."""
+    pooch.get_logger().setLevel("WARNING")
+    transfer = _Transfer(folder / f"{download.name}.partial", progress)
+    remedy = f"fetch {download.address} yourself and hand it over: --source PATH"
+    with locked(folder / f".{download.name}.lock", f"{download.name} is being downloaded already"):
+        try:
+            path = pooch.retrieve(
+                download.address,
+                known_hash=download.checksum,
+                fname=download.name,
+                path=folder,
+                downloader=transfer,
+            )
+        except HTTPError as error:
+            raise UserError(
+                f"the server refused ({error.response.status_code}); {remedy}"
+            ) from None
+        except RequestException:
+            raise UserError(f"no connection{transfer.kept()}; try again, or {remedy}") from None
+        except ValueError:
+            raise UserError(
+                f"{download.name} arrived damaged (its checksum is not {download.checksum}); "
+                f"try again, or {remedy}"
+            ) from None
+    return Path(path)
+
+
+class _Refusal(Exception):
+    """The server will not give the file, however often it is asked."""
+
+
+class _Transfer:
+    """pooch's downloader: appends to a partial file until it is whole, then hands it over."""
+
+    def __init__(self, partial: Path, progress: Progress) -> None:
+        self.partial, self.progress = partial, progress
+
+    def __call__(self, address: str, output: str, _pooch: object) -> None:
+        failures = 0
+        while True:
+            before = self.num_bytes
+            try:
+                self._continue(address)
+                break
+            except (ConnectionError, ChunkedEncodingError, Timeout, HTTPError):
+                failures = failures + 1 if self.num_bytes == before else 1
+                if failures == ATTEMPTS:
+                    raise
+                time.sleep(PAUSE_SECONDS * failures)
+        self.partial.replace(output)
+
+    @property
+    def num_bytes(self) -> int:
+        """How much has arrived, now or earlier."""
+        return self.partial.stat().st_size if self.partial.exists() else 0
+
+    def kept(self) -> str:
+        """Say what a later attempt can build on."""
+        return f" ({self.num_bytes / MEGABYTE:.1f} MB are kept)" if self.num_bytes else ""
+
+    def _continue(self, address: str) -> None:
+        """Ask for what is missing and append it."""
+        done = self.num_bytes
+        # identity: a server that unpacks .gz on the way would break sizes and checksum
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
+        with requests.get(
+            address, headers=headers, stream=True, timeout=TIMEOUT_SECONDS
+        ) as response:
+            if response.status_code == RANGE_NOT_SATISFIABLE:
+                if response.headers.get("Content-Range") == f"bytes */{done}":
+                    return  # nothing was missing
+                self.partial.unlink()
+                raise ConnectionError("what was kept is no part of the file; beginning anew")
+            if response.status_code in REFUSALS:
+                raise _Refusal(f"{response.status_code} {response.reason}")
+            response.raise_for_status()
+            self._append(response, done if response.status_code == PARTIAL_CONTENT else 0)
+
+    def _append(self, response: requests.Response, done: int) -> None:
+        total = done + int(response.headers.get("Content-Length", 0))
+        label = f"downloading {self.partial.stem} (MB)"
+        with (
+            self.progress.bar(label, total // MEGABYTE, done // MEGABYTE) as bar,
+            self.partial.open("ab" if done else "wb") as file,
+        ):
+            for block in response.iter_content(MEGABYTE):
+                file.write(block)
+                bar.advance((done + len(block)) // MEGABYTE - done // MEGABYTE)
+                done += len(block)
+        if done < total:
+            raise ConnectionError(f"the server stopped after {done} of {total} bytes")

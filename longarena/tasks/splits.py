@@ -1,0 +1,42 @@
+"""Which examples go where: held out for validation, or left out of a smaller version.
+
+Both rules are fixed, so that a split is the same on every machine and however the data came.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longarena.data.ragged import Chunk, Integers
+
+VALID_SHARE = 0.1
+
+
+def held_out(labels: Integers, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Mark a tenth of each class for validation, at random."""
+    chosen = np.zeros(len(labels), bool)
+    for label in np.unique(labels):
+        of_class = rng.permutation(np.flatnonzero(labels == label))
+        chosen[of_class[: round(len(of_class) * VALID_SHARE)]] = True
+    return chosen
+
+
+def scaled(count: int, size: float) -> int:
+    """Return how many of `count` examples a version of this size has: at least one.
+
+    >>> scaled(2000, 0.01), scaled(20, 0.01), scaled(0, 0.01)
+    (20, 1, 0)
+    """
+    return min(count, max(1, round(count * size)))
+
+
+def thinned(chunk: Chunk, start: int, size: float) -> Chunk:
+    """Keep an even share of the examples numbered from `start`: of n, `scaled(n, size)` in all."""
+    number = len(chunk.labels)
+    reached = np.array([scaled(start + i, size) for i in range(number + 1)])
+    keep = np.diff(reached) > 0
+    lengths = chunk.lengths.reshape(number, -1)
+    return Chunk(
+        tokens=chunk.tokens[np.repeat(keep, lengths.sum(axis=1))],
+        lengths=lengths[keep].reshape(-1),
+        labels=chunk.labels[keep],
+    )

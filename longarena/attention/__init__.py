@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from longarena.attention.base import Attention, Mixer, MixerCard, Place
 from longarena.attention.linear import LinearAttention
 from longarena.attention.matrix import matrix
+from longarena.attention.reformer import Reformer
 from longarena.attention.transformer import Transformer
 from longarena.errors import UserError, unknown
 from longarena.options import parse
@@ -17,6 +18,7 @@ from longarena.seeding import seeded
 
 MIXERS: dict[str, type[Mixer]] = {
     "transformer": Transformer,
+    "reformer": Reformer,
     "linear": LinearAttention,
 }
 

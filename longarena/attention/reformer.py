@@ -1,0 +1,143 @@
+"""Reformer: look only at tokens that a random rotation put into the same bucket.
+
+Queries are keys too, and logits need only the large q_i . k_j, that is vectors of near direction.
+Each of `num_hashes` rounds sorts the tokens by bucket and cuts the order into chunks:
+
+    k_j = q_j / |q_j|                       bucket(q) = argmax [q R, -q R]
+    y_i = sum_j softmax_j(q_i . k_j) v_j    over the j != i that some round shows to i:
+                                            same bucket, same chunk or the one before it
+
+A token that sees no other sees itself. Several rounds are one softmax over the union of what they
+show: a pair belongs to the first round that shows it, and rounds are merged by their normalisers,
+as flash attention merges its blocks; the backward pass computes the logits again.
+
+Paper:  Kitaev et al. (2020), https://arxiv.org/abs/2001.04451
+Cost:   time O(rounds N (b d + log N)), memory O(N d), with b = bucket_size.
+Choice: a row of n real tokens has n / b buckets (made even), whatever the batch is padded to, and
+        its first chunk has no chunk before it.
+Choice: beyond 64 buckets the number is written in digits of at most 64, each hashed by rotations of
+        its own (as in the authors' code), for one argmax over N / b columns would cost N^2 / b.
+Choice: rotations differ by head and by training step; in eval mode they are those of the seed.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from jaxtyping import Float, Int
+from pydantic import Field
+from torch import Tensor
+
+from longarena.attention.base import Attention, Mixer, MixerCard, Place
+from longarena.attention.rounds import Rounds, attend_in_rounds, sort_in_rounds
+from longarena.options import Options
+from longarena.seeding import torch_rng
+from longarena.shapes import Heads, Mask, Tokens, Values
+
+MAX_DIGIT = 64
+
+
+@dataclass(frozen=True)
+class ReformerPlan:
+    """Queries, the same at unit length as keys, and who is sorted beside whom."""
+
+    q: Heads
+    k: Heads
+    rounds: Rounds
+
+
+def even(count: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
+    """Round up to an even number; one stays one."""
+    return torch.where(count > 1, (count + 1) // 2 * 2, 1)
+
+
+def digits(length: Int[Tensor, " batch"], bucket_size: int) -> Int[Tensor, "2 batch"]:
+    """Tell the number of values of the low and the high digit of a row's bucket numbers.
+
+    >>> digits(torch.tensor([10, 64, 65, 4096, 4097]), 64).tolist()
+    [[1, 1, 2, 64, 34], [1, 1, 1, 1, 2]]
+    """
+    buckets = (length + bucket_size - 1) // bucket_size
+    high = even((buckets + MAX_DIGIT - 1) // MAX_DIGIT)
+    return torch.stack([even((buckets + high - 1) // high), high])
+
+
+def hash_digit(
+    rotated: Float[Tensor, "rounds batch heads length columns"], count: Int[Tensor, " batch"]
+) -> Int[Tensor, "rounds batch heads length"]:
+    """Find the largest of [rotated, -rotated] among a row's first `count` / 2 columns."""
+    half = (count // 2)[:, None, None]
+    columns = torch.arange(rotated.shape[-1], device=rotated.device)
+    best = rotated.abs().masked_fill(columns >= half[..., None], -1.0).argmax(-1, keepdim=True)
+    return (best + half[..., None] * (rotated.gather(-1, best) < 0)).squeeze(-1)
+
+
+def hash_tokens(
+    q: Heads, mask: Mask, rotations: Float[Tensor, "heads rounds size columns"], bucket_size: int
+) -> Int[Tensor, "rounds batch heads length"]:
+    """Give every real token its bucket in each round; padding gets one behind all others."""
+    counts = digits(mask.sum(dim=1), bucket_size)
+    rotated = torch.einsum("bhnd,hrdc->rbhnc", q, rotations)
+    low = hash_digit(rotated[..., : MAX_DIGIT // 2], counts[0])
+    high = hash_digit(rotated[..., MAX_DIGIT // 2 :], counts[1])
+    last = counts.prod(dim=0)[:, None, None]
+    return torch.where(mask[:, None, :], high * counts[0][:, None, None] + low, last)
+
+
+class ReformerOptions(Options):
+    """`num_hashes` rounds of hashing; `bucket_size` tokens to a bucket on average."""
+
+    num_hashes: int = Field(2, gt=0)
+    bucket_size: int = Field(64, gt=0)
+
+
+class Reformer(Attention[ReformerPlan]):
+    """Multi-head attention inside the buckets of a locality-sensitive hash."""
+
+    card = MixerCard(
+        name="reformer",
+        title="Reformer",
+        family="learnable patterns",
+        paper="https://arxiv.org/abs/2001.04451",
+        year=2020,
+        time="N log N",
+        memory="N",
+        exponent=1.0,
+        decodes=False,
+    )
+    options_type = ReformerOptions
+    projections = ("query", "value", "output")
+    rotations: Tensor
+    step_rotations: Tensor
+
+    def __init__(
+        self, place: Place, options: ReformerOptions, previous: Mixer | None = None
+    ) -> None:
+        super().__init__(place, options, previous)
+        self.options = options
+        self.register_buffer("rotations", self._draw("eval"))
+        self.register_buffer("step_rotations", self.rotations.clone(), persistent=False)
+
+    def begin_step(self, step: int) -> None:
+        self.step_rotations.copy_(self._draw(step))
+
+    def plan(self, x: Tokens, mask: Mask) -> ReformerPlan:
+        q = self.split(self.query(x))
+        rotations = self.step_rotations if self.training else self.rotations
+        buckets = hash_tokens(q.detach(), mask, rotations, self.options.bucket_size)
+        rounds = sort_in_rounds(
+            rearrange(buckets, "r b h n -> r (b h) n"), self.options.bucket_size
+        )
+        return ReformerPlan(q, F.normalize(q, dim=-1), rounds)
+
+    def apply(self, plan: ReformerPlan, v: Values) -> Values:  # type: ignore[override]
+        return attend_in_rounds(plan.q, plan.k, v, plan.rounds)
+
+    def _draw(self, step: int | str) -> Float[Tensor, "heads rounds size columns"]:
+        """Draw the rotations of a step: for the low digit, then for the high digit."""
+        place = self.place
+        high = digits(torch.tensor([place.max_length]), self.options.bucket_size)[1]
+        columns = MAX_DIGIT // 2 + max(1, int(high) // 2)
+        shape = (place.num_heads, self.options.num_hashes, place.head_size, columns)
+        return torch.randn(shape, generator=torch_rng(place.seed, "rotations", place.layer, step))

@@ -1,0 +1,1 @@
+"""The Long Range Arena for efficient Transformers."""

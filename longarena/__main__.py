@@ -1,0 +1,5 @@
+"""`python -m longarena` is the command line."""
+
+from longarena.cli.main import main
+
+main()

@@ -1,0 +1,107 @@
+"""longarena list: what there is to choose from, and what has been run."""
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+import typer
+
+from longarena import attention, tasks
+from longarena.cli.output import RUNS, AsJson, Output, Runs
+from longarena.options import Options
+from longarena.recipes.presets import PRESETS
+from longarena.training.folder import RunFolder, all_runs
+
+What = Literal["tasks", "attention", "presets", "runs"]
+Row = dict[str, str]
+
+
+def list_(
+    what: Annotated[What | None, typer.Argument(help="One table only.")] = None,
+    runs: Runs = RUNS,
+    json: AsJson = False,
+) -> None:
+    """List tasks, attention mechanisms, presets or runs."""
+    out = Output(is_json=json)
+    makers: dict[str, Callable[[], list[Row]]] = {
+        "tasks": _tasks,
+        "attention": _attention,
+        "presets": _presets,
+        "runs": lambda: [_run(run) for run in all_runs(runs)],
+    }
+    chosen = [what] if what else ["tasks", "attention", "presets"]
+    found = {name: makers[name]() for name in chosen}
+    out.result(found[what] if what else found)
+    for name, rows in found.items():
+        if rows:
+            out.table(name, list(rows[0]), [list(row.values()) for row in rows])
+        else:
+            out.say(f"no {name} yet")
+        out.say("")
+
+
+def _tasks() -> list[Row]:
+    cards = [tasks.build(name, {}).card for name in tasks.TASKS]
+    return [
+        {
+            "task": card.name,
+            "title": card.title,
+            "classes": str(card.num_classes),
+            "length": f"{card.max_length:,}" + (" x 2" if card.num_sequences == 2 else ""),
+            "train / valid / test": " / ".join(f"{n:,}" for n in card.sizes.values()),
+            "version": str(card.version),
+            "options": _options(tasks.TASKS[card.name].options_type),
+        }
+        for card in cards
+    ]
+
+
+def _attention() -> list[Row]:
+    return [
+        {
+            "mixer": name,
+            "title": mixer.card.title,
+            "family": mixer.card.family,
+            "year": str(mixer.card.year),
+            "time": mixer.card.time,
+            "memory": mixer.card.memory,
+            "decodes": "yes" if mixer.card.decodes else "no",
+            "options": _options(mixer.options_type),
+        }
+        for name, mixer in attention.MIXERS.items()
+    ]
+
+
+def _presets() -> list[Row]:
+    return [
+        {
+            "preset": name,
+            "tasks": ", ".join(t for t in tasks.TASKS if make(t, "transformer", 0) is not None),
+            "about": (make.__doc__ or "").splitlines()[0],
+        }
+        for name, make in PRESETS.items()
+    ]
+
+
+def _run(run: RunFolder) -> Row:
+    recipe, record = run.read_recipe(), run.read_record()
+    test = record.metrics.test if record else None
+    return {
+        "run": run.path.name,
+        "task": recipe.task.name,
+        "mixer": recipe.model.mixer,
+        "preset": recipe.preset,
+        "seed": str(recipe.seed),
+        "state": record.status if record else "unfinished",
+        "test accuracy": f"{test.accuracy:.2%}" if test else "",
+    }
+
+
+def _options(model: type[Options]) -> str:
+    """Write the options with their defaults.
+
+    >>> from longarena.attention.transformer import TransformerOptions
+    >>> _options(TransformerOptions)
+    'materialised=False'
+    """
+    fields = model.model_fields.items()
+    return ", ".join(f"{name}={field.get_default()}" for name, field in fields)

@@ -1,0 +1,56 @@
+"""The commands, and the manners: a user's mistake is one line and exit code 2."""
+
+import sys
+
+import typer
+
+from longarena.cli import data
+from longarena.cli.lists import list_
+from longarena.cli.measure import measure
+from longarena.cli.report import report
+from longarena.cli.tour import tour
+from longarena.cli.train import evaluate, train
+from longarena.errors import UserError
+from longarena.training.stop import Interrupted
+
+USER_MISTAKE, STOPPED = 2, 130
+
+app = typer.Typer(
+    name="longarena",
+    help="The Long Range Arena for efficient Transformers: train, measure, compare.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("list")(list_)
+app.add_typer(data.app, name="data")
+for command in (train, evaluate, measure, report, tour):
+    app.command()(command)
+
+# the command line's own complaints: a missing argument, an unknown option
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+def main() -> None:
+    """Run a command; end with one line where the user can mend it."""
+    try:
+        code = app(standalone_mode=False)
+    except (UserError, _UsageError) as error:
+        _end(_one_line(error), USER_MISTAKE)
+    except OSError as error:
+        _end(f"{error.strerror or error}: {error.filename or ''}".rstrip(": "), USER_MISTAKE)
+    except Interrupted as stop:
+        _end(str(stop), STOPPED)
+    except (KeyboardInterrupt, typer.Abort):
+        _end("stopped", STOPPED)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _one_line(error: Exception) -> str:
+    describe = getattr(error, "format_message", error.__str__)
+    return " ".join(describe().split())
+
+
+def _end(line: str, code: int) -> None:
+    sys.stderr.write(f"longarena: {line}\n")
+    sys.exit(code)

@@ -1,0 +1,28 @@
+"""longarena report: one page of everything that was found."""
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longarena.cli.output import RUNS, AsJson, Output, Runs, StoreFolder
+from longarena.report import report as write_report
+
+OutFolder = Annotated[Path, typer.Option("--out", help="Where the page goes.")]
+
+
+def report(
+    out: OutFolder = Path("report"),
+    runs: Runs = RUNS,
+    store: StoreFolder = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Write the page: tables, charts and published numbers, in one file that works offline."""
+    page = write_report(store or runs / "records", out)
+    output = Output(is_json=json)
+    output.result({"page": str(page)})
+    output.say(f"the page is {page.resolve()}")
+    if open_:
+        webbrowser.open(page.resolve().as_uri())

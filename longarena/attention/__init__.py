@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from longarena.attention.base import Attention, Mixer, MixerCard, Place
 from longarena.attention.linear import LinearAttention
+from longarena.attention.local import Local
 from longarena.attention.matrix import matrix
 from longarena.attention.reformer import Reformer
 from longarena.attention.transformer import Transformer
@@ -18,6 +19,7 @@ from longarena.seeding import seeded
 
 MIXERS: dict[str, type[Mixer]] = {
     "transformer": Transformer,
+    "local": Local,
     "reformer": Reformer,
     "linear": LinearAttention,
 }

@@ -1,76 +1,79 @@
 """Linear attention: replace the softmax by a kernel that splits into two factors.
 
-Softmax weighs value j for query i by exp(q_i . k_j). Use phi(q_i) . phi(k_j) instead, and
-the sums over j no longer depend on i:
+Softmax weighs value j for query i by exp(q_i . k_j). Use phi(q_i) . phi(k_j) instead, and the sums
+over j no longer depend on i (`kernel.py`):
 
     y_i = phi(q_i) S / phi(q_i) . z      S = sum_j phi(k_j) v_j^T      z = sum_j phi(k_j)
 
-S and z are computed once and serve every query, so the N x N matrix never exists. When later
-tokens must not be seen, S and z become running sums, taken chunk by chunk; inside a chunk the
-small matrix is written out.
+The layer multiplies in the cheapest order. Values are x W_v and the answer is y W_o, so
+
+    S = (sum_j phi(k_j) x_j^T) W_v      y_i W_o = phi(q_i) / (phi(q_i) . z) (S W_o)
+
+and both projections are applied to S, once per row, instead of to every token: values and answers
+of the heads are never written down, and no tensor is cut into heads.
 
 Paper:  Katharopoulos et al. (2020), https://arxiv.org/abs/2006.16236
 Cost:   time O(N d^2), memory O(N d + d^2), per head of size d.
 Choice: phi(x) = elu(x) + 1, as in the paper. No dropout: there are no weights to drop.
 """
 
-from dataclasses import dataclass
-
+import torch
 import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor
+from torch.autograd.function import FunctionCtx
 
 from longarena.attention.base import Attention, MixerCard
-from longarena.shapes import Heads, Mask, Tokens, Values
-
-EPSILON = 1e-6
-CHUNK = 64
-
-
-@dataclass(frozen=True)
-class LinearPlan:
-    """The features of queries and keys; a padded key has none."""
-
-    q: Heads
-    k: Heads
+from longarena.attention.kernel import (
+    KernelPlan,
+    causal_kernel_attention,
+    kernel_attention,
+    reciprocal,
+)
+from longarena.shapes import Mask, Tokens, Values
 
 
-def positive_features(x: Tensor) -> Tensor:
-    """Map to positive numbers, so that the normaliser phi(q) . z cannot vanish or flip sign."""
-    return F.elu(x) + 1
+class _PositiveFeatures(torch.autograd.Function):
+    """`elu(x) + 1` at real tokens and 0 at padding, of which only the result is kept.
 
-
-def kernel_attention(q: Heads, k: Heads, v: Values) -> Values:
-    """Attend with the features `q` and `k` in linear time.
-
-    >>> import torch
-    >>> q = torch.rand(2, 4, 100, 16)
-    >>> kernel_attention(q, q, torch.randn(2, 4, 100, 8)).shape
-    torch.Size([2, 4, 100, 8])
+    The slope is 1 above zero and exp(x) below: the smaller of the result and 1, also at padding.
     """
-    state = k.transpose(-1, -2) @ v
-    normaliser = q @ k.sum(dim=2)[..., None]
-    return (q @ state) / normaliser.clamp_min(EPSILON)
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, x: Tensor, mask: Mask) -> Tensor:
+        features = F.elu(x).add_(1).mul_(mask[..., None].to(x.dtype))
+        ctx.save_for_backward(features)
+        return features
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor, None]:
+        (features,) = ctx.saved_tensors  # type: ignore[attr-defined]
+        return features.clamp_max(1).mul_(gradient), None
 
 
-def causal_kernel_attention(q: Heads, k: Heads, v: Values) -> Values:
-    """Attend with the features `q` and `k` to no later position, by chunked running sums."""
-    length = q.shape[2]
-    extra = -length % CHUNK
-    q, k, v = (
-        rearrange(F.pad(t, (0, 0, 0, extra)), "b h (c n) d -> b h c n d", n=CHUNK)
-        for t in (q, k, v)
-    )
-    v = F.pad(v, (0, 1), value=1.0)  # a column of ones sums the normaliser along with the values
-
-    states = k.transpose(-1, -2) @ v
-    before = states.cumsum(dim=2) - states
-    within = (q @ k.transpose(-1, -2)).tril() @ v
-    y = rearrange(q @ before + within, "b h c n d -> b h (c n) d")[:, :, :length]
-    return y[..., :-1] / y[..., -1:].clamp_min(EPSILON)
+def positive_features(x: Tokens, mask: Mask) -> Tokens:
+    """Map to positive numbers, so that the normaliser phi(q) . z cannot vanish or flip sign."""
+    features: Tensor = _PositiveFeatures.apply(x, mask)  # type: ignore[no-untyped-call]
+    return features
 
 
-class LinearAttention(Attention[LinearPlan]):
+def normalised_queries(q: Tokens, k: Tokens, num_heads: int) -> Tokens:
+    """Divide the features of each query, head by head, by their product with all keys."""
+    q_heads = rearrange(q, "b n (h d) -> b n h d", h=num_heads)
+    total = rearrange(k.sum(dim=1), "b (h d) -> b 1 h d", h=num_heads)
+    normaliser = (q_heads * total).sum(dim=-1, keepdim=True)
+    return rearrange(q_heads * reciprocal(normaliser), "b n h d -> b n (h d)")
+
+
+def projected_state(k: Tokens, x: Tokens, value: Tensor, output: Tensor, num_heads: int) -> Tensor:
+    """Sum keys times tokens over each row, then project by the weights `value` and `output`."""
+    state = rearrange(k.mT @ x, "b (h d) w -> b h d w", h=num_heads)
+    state = state @ rearrange(value, "(h e) w -> h w e", h=num_heads)
+    state = state @ rearrange(output, "w (h e) -> h e w", h=num_heads)
+    return rearrange(state, "b h d w -> b (h d) w")
+
+
+class LinearAttention(Attention[KernelPlan]):
     """Multi-head `kernel_attention`; it has no parameters beyond the projections."""
 
     card = MixerCard(
@@ -86,11 +89,21 @@ class LinearAttention(Attention[LinearPlan]):
         causal=True,
     )
 
-    def plan(self, x: Tokens, mask: Mask) -> LinearPlan:
-        q = positive_features(self.split(self.query(x)))
-        k = positive_features(self.split(self.key(x)))
-        return LinearPlan(q, k.masked_fill(~mask[:, None, :, None], 0.0))
+    def forward(self, x: Tokens, mask: Mask) -> Tokens:
+        if self.place.causal:
+            return super().forward(x, mask)
+        q, k = self.features(x, mask)
+        state = projected_state(k, x, self.value.weight, self.output.weight, self.place.num_heads)
+        return normalised_queries(q, k, self.place.num_heads) @ state
 
-    def apply(self, plan: LinearPlan, v: Values) -> Values:  # type: ignore[override]
+    def features(self, x: Tokens, mask: Mask) -> tuple[Tokens, Tokens]:
+        """Give the features of queries and keys, the heads side by side."""
+        return positive_features(self.query(x), mask), positive_features(self.key(x), mask)
+
+    def plan(self, x: Tokens, mask: Mask) -> KernelPlan:
+        q, k = self.features(x, mask)
+        return KernelPlan(self.split(q), self.split(k))
+
+    def apply(self, plan: KernelPlan, v: Values) -> Values:  # type: ignore[override]
         attend = causal_kernel_attention if self.place.causal else kernel_attention
-        return attend(plan.q, plan.k, v)
+        return attend(plan, v)

@@ -53,7 +53,7 @@ def assemble(split: Split, examples: Integers) -> Batch:
     """Gather examples from the memory map into one padded batch."""
     length = round_up(int(split.lengths[examples].max(initial=0)))
     ids = np.zeros((len(examples), split.num_sequences, length), np.int64)
-    for row, example in enumerate(examples):
+    for row, example in enumerate(examples.tolist()):
         for which in range(split.num_sequences):
             tokens = split.sequence(example, which)
             np.add(tokens, 1, out=ids[row, which, : len(tokens)], casting="unsafe", dtype=np.int64)

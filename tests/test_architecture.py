@@ -1,0 +1,56 @@
+"""A folder imports only from folders above it in this list; nobody imports upwards."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import longarena
+
+ROOT = Path(longarena.__file__).parent
+LAYERS = [
+    ["errors"],
+    ["options", "shapes", "seeding"],
+    ["progress", "runtime"],
+    ["data"],
+    ["tasks"],
+    ["attention"],
+    ["model"],
+    ["recipes"],
+    ["store"],
+    ["training"],
+    ["measure"],
+    ["sweep"],
+    ["report"],
+    ["cli"],
+]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+FILES = [path for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT or path.stem in RANK]
+
+
+def imported_layers(path):
+    """The parts of the package that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "longarena":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("longarena."):
+            yield node.module.split(".")[1]
+        elif isinstance(node, ast.Import):
+            yield from (a.name.split(".")[1] for a in node.names if a.name.startswith("longarena."))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_upwards_in_the_list(path):
+    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    below = {layer for layer in imported_layers(path) if RANK[layer] > RANK[own]}
+    assert not below, f"{path.name} ({own}) imports {below}"
+
+
+def test_every_folder_has_its_place_in_the_list():
+    folders = {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()}
+    assert folders <= set(RANK)
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_file_opens_with_its_idea(path):
+    assert ast.get_docstring(ast.parse(path.read_text())), f"{path} has no docstring"

@@ -60,10 +60,8 @@ def fetch(download: Download, folder: Path, progress: Progress) -> Path:
                 path=folder,
                 downloader=transfer,
             )
-        except HTTPError as error:
-            raise UserError(
-                f"the server refused ({error.response.status_code}); {remedy}"
-            ) from None
+        except _Refusal as error:
+            raise UserError(f"the server answered {error}; {remedy}") from None
         except RequestException:
             raise UserError(f"no connection{transfer.kept()}; try again, or {remedy}") from None
         except ValueError:

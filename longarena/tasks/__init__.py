@@ -5,10 +5,16 @@ from collections.abc import Mapping
 from longarena.errors import unknown
 from longarena.options import parse
 from longarena.tasks.base import Task
+from longarena.tasks.image import Image
 from longarena.tasks.listops import ListOps
+from longarena.tasks.retrieval import Retrieval
+from longarena.tasks.text import Text
 
 TASKS: dict[str, type[Task]] = {
     "listops": ListOps,
+    "text": Text,
+    "retrieval": Retrieval,
+    "image": Image,
 }
 
 

@@ -29,8 +29,8 @@ from longarena.tasks import release
 from longarena.tasks.base import Task, TaskCard
 from longarena.tasks.expressions import TOKENS, UNKNOWN, draw_tree, encode
 from longarena.tasks.generate.listops import draw_accepted
+from longarena.tasks.splits import CHUNK, Example, chunks
 
-CHUNK = 500
 RELEASED = {"basic_train.tsv": "train", "basic_val.tsv": "valid", "basic_test.tsv": "test"}
 
 
@@ -77,9 +77,9 @@ class ListOps(Task):
         drawn = self._distinct()
         for split, size in sizes.items():
             for start in range(0, size, CHUNK):
-                yield split, _chunk([next(drawn) for _ in range(min(CHUNK, size - start))])
+                yield from chunks(split, list(islice(drawn, min(CHUNK, size - start))))
 
-    def _distinct(self) -> Iterator[tuple[bytes, int]]:
+    def _distinct(self) -> Iterator[Example]:
         """Yield endlessly many expressions and their values, none of them twice."""
         rng = numpy_rng(self.card.version, "listops")
         tokens = np.empty(self.options.max_length, np.uint8)
@@ -98,7 +98,7 @@ class ListOps(Task):
                 )
             if not repeats:
                 seen.add(expression)
-                yield expression, int(value)
+                yield (expression,), int(value)
 
     def read(self, source: Source) -> Iterator[tuple[str, Chunk]]:
         if self.options != ListOpsOptions():
@@ -107,16 +107,15 @@ class ListOps(Task):
                 "leave out --set or --source"
             )
         for split, table in release.read_tables(source, RELEASED, self._parse).items():
-            for start in range(0, len(table), CHUNK):
-                yield split, _chunk(table[start : start + CHUNK])
+            yield from chunks(split, table)
 
-    def _parse(self, name: str, file: IO[bytes]) -> list[tuple[bytes, int]]:
+    def _parse(self, name: str, file: IO[bytes]) -> list[Example]:
         lines = release.rows(name, file, num_columns=2)
         if [columns for _, columns in islice(lines, 1)] != [[b"Source", b"Target"]]:
             raise UserError(f"{name} does not begin with the columns Source and Target")
         return [self._example(place, *columns) for place, columns in lines]
 
-    def _example(self, place: str, text: bytes, answer: bytes) -> tuple[bytes, int]:
+    def _example(self, place: str, text: bytes, answer: bytes) -> Example:
         tokens = encode(text)
         if UNKNOWN in tokens or not 0 < len(tokens) <= self.options.max_length:
             raise UserError(
@@ -125,15 +124,7 @@ class ListOps(Task):
             )
         if len(answer) != 1 or not answer.isdigit():
             raise UserError(f"{place}: the answer {answer.decode(errors='replace')!r} is no digit")
-        return tokens, int(answer)
+        return (tokens,), int(answer)
 
     def describe(self, sequences: Sequence[Bytes], label: int) -> str:
         return draw_tree(sequences[0])
-
-
-def _chunk(rows: list[tuple[bytes, int]]) -> Chunk:
-    return Chunk(
-        tokens=np.frombuffer(b"".join(expression for expression, _ in rows), np.uint8),
-        lengths=np.array([len(expression) for expression, _ in rows], np.int64),
-        labels=np.array([value for _, value in rows], np.int64),
-    )

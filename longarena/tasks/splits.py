@@ -1,7 +1,9 @@
-"""Which examples go where: held out for validation, or left out of a smaller version.
+"""Which examples go where: held out for validation, left out of a smaller version, written.
 
-Both rules are fixed, so that a split is the same on every machine and however the data came.
+The rules are fixed, so that a split is the same on every machine and however the data came.
 """
+
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +11,9 @@ from numpy.typing import NDArray
 from longarena.data.ragged import Chunk, Integers
 
 VALID_SHARE = 0.1
+CHUNK = 500
+
+Example = tuple[tuple[bytes, ...], int]  # its sequences, one or two, and its label
 
 
 def held_out(labels: Integers, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -40,3 +45,18 @@ def thinned(chunk: Chunk, start: int, size: float) -> Chunk:
         lengths=lengths[keep].reshape(-1),
         labels=chunk.labels[keep],
     )
+
+
+def chunks(split: str, examples: Sequence[Example]) -> Iterator[tuple[str, Chunk]]:
+    """Pack the examples of a split for a store, some hundreds at a time."""
+    for start in range(0, len(examples), CHUNK):
+        part = examples[start : start + CHUNK]
+        sequences = [sequence for sequences, _ in part for sequence in sequences]
+        yield (
+            split,
+            Chunk(
+                tokens=np.frombuffer(b"".join(sequences), np.uint8),
+                lengths=np.array([len(sequence) for sequence in sequences], np.int64),
+                labels=np.array([label for _, label in part], np.int64),
+            ),
+        )

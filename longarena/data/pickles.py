@@ -1,0 +1,80 @@
+"""Read plain values and arrays out of a pickle without running anything in it.
+
+A pickle is a program: it may import any name and call it. Here the few names by which NumPy writes
+an array are answered by stand-ins that only hold what they are given, and every other name is
+refused. So a file can choose no code, whoever wrote it.
+"""
+
+import pickle
+from collections.abc import Callable
+from typing import IO
+
+import numpy as np
+
+from longarena.data.ragged import Bytes
+from longarena.errors import UserError
+
+
+class _Held:
+    """Holds the arguments and the state of an object that is never made."""
+
+    def __init__(self, *arguments: object) -> None:
+        self.arguments = arguments
+        self.state: object = None
+
+    def __setstate__(self, state: object) -> None:
+        self.state = state
+
+
+class _Array(_Held):
+    """An array that was written as (version, shape, dtype, order, bytes)."""
+
+
+class _BufferArray(_Held):
+    """An array that was written as (bytes, dtype, shape, order)."""
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """Give back bytes that Python 3 wrote as text for Python 2."""
+    return text.encode("latin1" if encoding == "latin1" else "ascii")
+
+
+STAND_INS: dict[tuple[str, str], Callable[..., object]] = {
+    ("numpy.core.multiarray", "_reconstruct"): _Array,
+    ("numpy._core.multiarray", "_reconstruct"): _Array,
+    ("numpy.core.numeric", "_frombuffer"): _BufferArray,
+    ("numpy._core.numeric", "_frombuffer"): _BufferArray,
+    ("numpy", "ndarray"): _Held,
+    ("numpy", "dtype"): _Held,
+    ("_codecs", "encode"): _encode,
+}
+
+
+class _Reader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Callable[..., object]:
+        if (module, name) not in STAND_INS:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+        return STAND_INS[module, name]
+
+
+def read_pickle(name: str, file: IO[bytes]) -> object:
+    """Read a pickle of plain values and arrays; raise one line for any other."""
+    try:
+        return _Reader(file, encoding="bytes").load()
+    except Exception as error:
+        # a broken pickle can fail in any way, but only inside the reader
+        raise UserError(f"{name} is no pickle of plain values and arrays ({error})") from None
+
+
+def byte_array(value: object) -> Bytes | None:
+    """Return an array of bytes that came out of `read_pickle`; None if it is none."""
+    match value:
+        case _Array(state=(_, tuple(shape), _Held(arguments=("u1" | b"u1", *_)), False, content)):
+            pass
+        case _BufferArray(arguments=(content, _Held(arguments=("u1", *_)), tuple(shape), "C")):
+            pass
+        case _:
+            return None
+    if not isinstance(content, bytes | bytearray) or len(content) != np.prod(shape):
+        return None
+    return np.frombuffer(content, np.uint8).reshape(shape)

@@ -1,0 +1,115 @@
+"""The files that CIFAR-10 comes in, as grey images of 1,024 bytes.
+
+    cifar-10-binary.tar.gz   cifar-10-batches-bin/{data_batch_1..5,test_batch}.bin
+                             records of 1 label byte and 3 x 1,024 bytes: red, green, blue
+    cifar-10-python.tar.gz   cifar-10-batches-py/{data_batch_1..5,test_batch}
+                             pickles of {data: (n, 3072) bytes, labels: [...]}
+    any .npz                 x_train, x_test (n, 32, 32) grey already; y_train, y_test
+
+The training images keep the official order, data_batch_1 to data_batch_5.
+"""
+
+import re
+import zipfile
+import zlib
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longarena.data.archive import Source
+from longarena.data.pickles import byte_array, read_pickle
+from longarena.data.ragged import Bytes, Integers
+from longarena.errors import UserError
+
+NUM_CLASSES = 10
+NUM_PIXELS = 32 * 32
+RECORD = 1 + 3 * NUM_PIXELS
+NAME = re.compile(r"(?:.*/)?(data_batch_[1-5]|test_batch)(\.bin)?")
+BATCHES = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]}
+
+Images = tuple[Bytes, Integers]  # (n, 1024) grey pixels and their labels
+
+
+def read_cifar(source: Source) -> dict[str, Images]:
+    """Read the training and the test images."""
+    return _read_npz(source) if source.path.suffix == ".npz" else _read_batches(source)
+
+
+def grey(colour: NDArray[np.uint8]) -> Bytes:
+    """Turn (n, 3, pixels) red, green, blue into (n, pixels) as TensorFlow's rgb_to_grayscale."""
+    weights = np.array([0.2989, 0.5870, 0.1140], np.float32)
+    brightness = np.einsum("ncp,c->np", colour * np.float32(1 / 255), weights)
+    pixels: Bytes = (brightness * np.float32(255.5)).astype(np.uint8)
+    return pixels
+
+
+def _read_batches(source: Source) -> dict[str, Images]:
+    """Read the six files of the official archives, either kind, in their official order."""
+    found: dict[str, Images] = {}
+    for name, file in source.members(lambda name: NAME.fullmatch(name) is not None):
+        match = NAME.fullmatch(name)
+        if match:
+            found[match[1]] = (_binary if match[2] else _pickled)(name, file)
+    missing = [name for names in BATCHES.values() for name in names if name not in found]
+    if missing:
+        raise UserError(
+            f"{source.path} has no {', '.join(missing)}; it should be cifar-10-binary.tar.gz, "
+            "cifar-10-python.tar.gz, the folder of one, or an .npz with grey images"
+        )
+    return {
+        split: (
+            np.concatenate([found[name][0] for name in names]),
+            np.concatenate([found[name][1] for name in names]),
+        )
+        for split, names in BATCHES.items()
+    }
+
+
+def _binary(name: str, file: IO[bytes]) -> Images:
+    content = np.frombuffer(file.read(), np.uint8)
+    if len(content) % RECORD:
+        raise UserError(
+            f"{name}: {len(content)} bytes are no whole number of {RECORD}-byte records"
+        )
+    records = content.reshape(-1, RECORD)
+    return _checked(name, grey(records[:, 1:].reshape(-1, 3, NUM_PIXELS)), records[:, 0])
+
+
+def _pickled(name: str, file: IO[bytes]) -> Images:
+    batch = read_pickle(name, file)
+    if not isinstance(batch, dict):
+        raise UserError(f"{name} holds no dictionary with data and labels")
+    plain = {str(k, "ascii") if isinstance(k, bytes) else k: v for k, v in batch.items()}
+    pixels = byte_array(plain.get("data"))
+    if pixels is None or pixels.shape[1:] != (3 * NUM_PIXELS,):
+        raise UserError(f"{name} has no data of {3 * NUM_PIXELS} bytes an image")
+    labels = np.array(plain.get("labels"))
+    return _checked(name, grey(pixels.reshape(-1, 3, NUM_PIXELS)), labels)
+
+
+def _read_npz(source: Source) -> dict[str, Images]:
+    try:
+        with np.load(source.path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in ("x_train", "y_train", "x_test", "y_test")}
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError) as error:
+        raise UserError(
+            f"{source.path} is no .npz with x_train, y_train, x_test and y_test ({error})"
+        ) from None
+    return {
+        split: _checked(f"{source.path}, {split}", arrays[f"x_{split}"], arrays[f"y_{split}"])
+        for split in BATCHES
+    }
+
+
+def _checked(name: str, pixels: NDArray[np.generic], labels: NDArray[np.generic]) -> Images:
+    """Refuse what is not 1,024 bytes and one of ten labels an image."""
+    number = len(pixels)
+    if pixels.dtype != np.uint8 or pixels.size != number * NUM_PIXELS or not number:
+        raise UserError(f"{name}: {pixels.dtype} of shape {pixels.shape} are no 32 x 32 grey bytes")
+    if labels.dtype.kind not in "iu" or labels.shape != (number,):
+        raise UserError(f"{name}: {labels.dtype} of shape {labels.shape} are no {number} labels")
+    wide = labels.astype(np.int64)
+    if wide.min() < 0 or wide.max() >= NUM_CLASSES:
+        raise UserError(f"{name}: there are labels outside 0 to {NUM_CLASSES - 1}")
+    return np.asarray(pixels, np.uint8).reshape(number, NUM_PIXELS), wide

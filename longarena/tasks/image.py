@@ -1,0 +1,74 @@
+"""Image: say what is on a photograph that comes as a row of 1,024 grey pixels.
+
+The pixels come line by line, so what is one above the other is 32 positions apart; nothing tells
+the model that the row is a square.
+
+Data:   CIFAR-10, Krizhevsky (2009), https://www.cs.toronto.edu/~kriz/cifar.html
+Choice: grey as TensorFlow makes it, as in the release: in float, then times 255.5, truncated.
+Choice: a token is the pixel's value + 1 (the release uses the value), because 0 is padding here.
+Choice: valid is a seeded 500 of each class; the release cuts 5,000 off an order of its own.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from longarena.data.archive import Source
+from longarena.data.download import Download
+from longarena.data.ragged import Bytes, Chunk, Integers
+from longarena.seeding import numpy_rng
+from longarena.tasks.base import Task, TaskCard
+from longarena.tasks.cifar import read_cifar
+from longarena.tasks.splits import held_out
+
+SIDE = 32
+CLASSES = (
+    *("airplane", "automobile", "bird", "cat", "deer"),
+    *("dog", "frog", "horse", "ship", "truck"),
+)
+SHADES = " .:-=+*#%@"
+
+
+class Image(Task):
+    """Ten-way classification of small grey photographs."""
+
+    download = Download(
+        "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+        "sha256:c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+    )
+
+    @property
+    def card(self) -> TaskCard:
+        return TaskCard(
+            name="image",
+            version=1,
+            title="Image (CIFAR-10, grey pixels)",
+            question="What is on this image?",
+            num_classes=len(CLASSES),
+            max_length=SIDE * SIDE,
+            vocab_size=257,
+            sizes={"train": 45_000, "valid": 5_000, "test": 10_000},
+            splits="official test; valid: a seeded tenth of each class of the official train",
+            source="cifar-10-binary.tar.gz",
+            licence="research use, by its author's terms",
+            citation="Krizhevsky (2009), Learning multiple layers of features from tiny images",
+            image_shape=(SIDE, SIDE),
+        )
+
+    def read(self, source: Source) -> Iterator[tuple[str, Chunk]]:
+        found = read_cifar(source)
+        pixels, labels = found["train"]
+        valid = held_out(labels, numpy_rng(self.card.version, "image", "valid"))
+        yield "train", _chunk(pixels[~valid], labels[~valid])
+        yield "valid", _chunk(pixels[valid], labels[valid])
+        yield "test", _chunk(*found["test"])
+
+    def describe(self, sequences: Sequence[Bytes], label: int) -> str:
+        # a character is about twice as high as wide: every other line
+        rows = sequences[0].reshape(SIDE, SIDE)[::2].astype(int) * len(SHADES) // 256
+        return "\n".join([CLASSES[label], *("".join(SHADES[i] for i in row) for row in rows)])
+
+
+def _chunk(pixels: Bytes, labels: Integers) -> Chunk:
+    lengths = np.full(len(labels), SIDE * SIDE, np.int64)
+    return Chunk(tokens=pixels.reshape(-1), lengths=lengths, labels=labels)

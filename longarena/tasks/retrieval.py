@@ -1,0 +1,91 @@
+"""Retrieval: say whether one of two papers cites the other, each read alone, byte by byte.
+
+    label <TAB> id 1 <TAB> id 2 <TAB> text 1 <TAB> text 2
+
+The model compresses each document to one vector without seeing the other; the answer comes from
+the two vectors only. So it must learn what a paper is about.
+
+Data:   ACL Anthology Network pairs of Tay et al. (2021), https://arxiv.org/abs/2011.04006
+Choice: the first `max_length` bytes of each document, 4,000 as in the release.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import IO
+
+from pydantic import Field
+
+from longarena.data.archive import Source
+from longarena.data.ragged import Bytes, Chunk
+from longarena.errors import UserError
+from longarena.options import Options
+from longarena.tasks import release
+from longarena.tasks.base import Task, TaskCard
+from longarena.tasks.splits import Example, chunks
+
+FILES = {
+    "new_aan_pairs.train.tsv": "train",
+    "new_aan_pairs.eval.tsv": "valid",
+    "new_aan_pairs.test.tsv": "test",
+}
+LABELS = {b"0": 0, b"0.0": 0, b"1": 1, b"1.0": 1}
+SHOWN = 600
+
+
+class RetrievalOptions(Options):
+    """How much of each document is read."""
+
+    max_length: int = Field(4000, ge=1)
+
+
+class Retrieval(Task):
+    """Two-way classification of pairs of papers."""
+
+    options_type = RetrievalOptions
+    options: RetrievalOptions
+    download = release.DOWNLOAD
+
+    @property
+    def card(self) -> TaskCard:
+        return TaskCard(
+            name="retrieval",
+            version=1,
+            title="Retrieval (AAN, bytes)",
+            question="Does one of these papers cite the other?",
+            num_classes=2,
+            max_length=self.options.max_length,
+            vocab_size=257,
+            sizes={"train": 147_086, "valid": 18_090, "test": 17_437},
+            splits="official: new_aan_pairs.{train,eval,test}.tsv",
+            source="lra_release.gz",
+            licence="research use, by the terms of the ACL Anthology Network",
+            citation="Radev et al. (2013), doi:10.1007/s10579-012-9211-2; pairs: arXiv:2011.04006",
+            num_sequences=2,
+        )
+
+    def read(self, source: Source) -> Iterator[tuple[str, Chunk]]:
+        for split, pairs in release.read_tables(source, FILES, self._parse).items():
+            yield from chunks(split, pairs)
+
+    def _parse(self, name: str, file: IO[bytes]) -> list[Example]:
+        # a paper stands in many pairs; kept once, the official 1.5 GB of pairs fit in memory
+        papers: dict[bytes, bytes] = {}
+        pairs: list[Example] = []
+        for place, (label, _, _, *texts) in release.rows(name, file, num_columns=5):
+            if label not in LABELS:
+                raise UserError(
+                    f"{place}: the label {label.decode(errors='replace')!r} is not 0 or 1"
+                )
+            first, second = (text[: self.options.max_length] for text in texts)
+            pair = papers.setdefault(first, first), papers.setdefault(second, second)
+            pairs.append((pair, LABELS[label]))
+        return pairs
+
+    def describe(self, sequences: Sequence[Bytes], label: int) -> str:
+        link = ("no citation between them", "one cites the other")[label]
+        return "\n".join([link, *(_beginning(sequence) for sequence in sequences)])
+
+
+def _beginning(document: Bytes) -> str:
+    text = document[:SHOWN].tobytes().decode(errors="replace")
+    more = f" ... ({len(document)} bytes)" if len(document) > SHOWN else ""
+    return f"- {text}{more}"

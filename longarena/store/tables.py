@@ -98,6 +98,11 @@ class AccuracyTable:
         """Return the score of always naming the commonest class."""
         return next(score.majority for (_, at), score in self.scores.items() if at == column)
 
+    def best(self, column: Column) -> float | None:
+        """Return the highest mean of a column."""
+        means = [score.mean for (_, at), score in self.scores.items() if at == column]
+        return max((mean for mean in means if mean is not None), default=None)
+
 
 def accuracy_table(runs: Iterable[RunRecord]) -> AccuracyTable:
     """Tabulate the test accuracy of runs."""

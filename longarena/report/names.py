@@ -1,0 +1,105 @@
+"""What mechanisms, tasks, columns and quantities are called on the page.
+
+Only the tables of mixers and tasks are asked for titles. A record may name a user's own class,
+and showing a record must never import what it names.
+"""
+
+from collections.abc import Sequence
+
+from longarena import tasks
+from longarena.attention import MIXERS, MixerCard
+from longarena.store import published
+from longarena.store.tables import Column, Row
+
+KILO = 1024
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def card(mixer: str) -> MixerCard:
+    """Return the card of a mechanism; one that is not in the table is somebody's own."""
+    return MIXERS[mixer].card if mixer in MIXERS else MixerCard(name=mixer, title=mixer)
+
+
+def row_name(row: Row) -> str:
+    """Name a row in one line."""
+    return f"{card(row.mixer).title} ({row.options})" if row.options else card(row.mixer).title
+
+
+def task_title(name: str) -> str:
+    """Return the title of a task."""
+    return tasks.build(name, {}).card.title if name in tasks.TASKS else name
+
+
+def column_parts(column: Column, among: Sequence[Column]) -> list[str]:
+    """Say what a column is, with its data and machine where others differ only in those."""
+    parts = [f"version {column.version}, {column.preset}", column.variant, column.changes]
+    same = [other for other in among if _plain(other) == _plain(column)]
+    if len({other.fingerprint for other in same}) > 1:
+        parts.append(f"data {column.fingerprint[:8]}")
+    if len({other.machine for other in among}) > 1:
+        parts.append(column.machine)
+    return [part for part in parts if part]
+
+
+def column_name(column: Column, among: Sequence[Column]) -> str:
+    """Name a column in one line."""
+    return ", ".join([task_title(column.task), *column_parts(column, among)])
+
+
+def _plain(column: Column) -> tuple[str, int, str, str, str]:
+    return column.task, column.version, column.variant, column.preset, column.changes
+
+
+def length_name(length: int) -> str:
+    """Name a length as the papers do.
+
+    >>> length_name(1024), length_name(1536), length_name(1000)
+    ('1K', '1.5K', '1000')
+    """
+    return f"{length / KILO:g}K" if length % 256 == 0 and length >= KILO else str(length)
+
+
+def bytes_name(count: float) -> str:
+    """Write a number of bytes with three digits.
+
+    >>> bytes_name(512), bytes_name(3 * 2**29), bytes_name(2**20 * 1023.99)
+    ('512 bytes', '1.5 GiB', '1.0 GiB')
+    """
+    unit = 0
+    while round(count, 1) >= KILO and unit < len(UNITS) - 1:
+        count, unit = count / KILO, unit + 1
+    return (
+        f"{count:.0f} {UNITS[unit]}" if unit == 0 or count >= 100 else f"{count:.1f} {UNITS[unit]}"
+    )
+
+
+def digits(number: float) -> str:
+    """Write a number with three significant digits and without powers of ten.
+
+    >>> digits(1234.5), digits(12.345), digits(0.012345)
+    ('1,234', '12.3', '0.0123')
+    """
+    if abs(number) >= 100 or number == 0:
+        return f"{number:,.0f}"
+    return f"{number:#.3g}"
+
+
+def percent(share: float) -> str:
+    """Write a share of 1 in percent.
+
+    >>> percent(0.3349)
+    '33.5'
+    """
+    return f"{100 * share:.1f}"
+
+
+def ratio(number: float) -> str:
+    """Write how many times as much."""
+    return f"{number:.2f}\N{MULTIPLICATION SIGN}"
+
+
+def printed(accuracy: published.Accuracy) -> str:
+    """Write a published percentage, a failure, or a dash for what nobody printed."""
+    if accuracy is None:
+        return "\N{EN DASH}"
+    return accuracy if isinstance(accuracy, str) else f"{accuracy:.2f}"

@@ -149,6 +149,13 @@ def prepare(
     return open_prepared(prepared, home)
 
 
+def obtain(task: Task, home: Path, progress: Progress = SILENT) -> Store:
+    """Open the store of a task; generate it if it is not there, but download nothing unasked."""
+    if task.is_generated and not task.dataset:
+        return prepare(task, home, progress=progress)
+    return open_prepared(task, home)
+
+
 def open_prepared(task: Task, home: Path) -> Store:
     """Open the store of a task; say how to prepare it if it is not there."""
     folder = task.folder(home)

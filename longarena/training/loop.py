@@ -12,7 +12,7 @@ from longarena.recipes.recipe import Recipe, build_task
 from longarena.runtime import check_precision, machine, versions
 from longarena.store.folder import write_record
 from longarena.store.record import Curve, RunMetrics, RunRecord, SplitScore, Status
-from longarena.tasks.base import default_home, prepare
+from longarena.tasks.base import default_home, obtain
 from longarena.training.checkpoint import load_tensors
 from longarena.training.evaluate import evaluate, majority_share
 from longarena.training.folder import RunFolder
@@ -39,7 +39,7 @@ def train(
         record = folder.read_record()
         if record is None:
             folder.write_recipe(recipe)
-            data = prepare(task, default_home(), progress=progress)
+            data = obtain(task, default_home(), progress)
             run = Run(recipe, folder, data, progress)
             with stop_requests() as stop:
                 status = run.fit(stop)
@@ -52,7 +52,7 @@ def train(
 def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> SplitScore:
     """Score the best parameters of a run on a split."""
     recipe = folder.read_recipe()
-    data = prepare(build_task(recipe), default_home(), progress=progress)
+    data = obtain(build_task(recipe), default_home(), progress)
     run = Run(recipe, folder, data, progress)
     return _score_best(run, data, split)
 

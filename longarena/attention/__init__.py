@@ -9,7 +9,9 @@ from collections.abc import Mapping
 
 from longarena.attention.base import Attention, Mixer, MixerCard, Place
 from longarena.attention.linear import LinearAttention
+from longarena.attention.linformer import Linformer
 from longarena.attention.local import Local
+from longarena.attention.longformer import Longformer
 from longarena.attention.matrix import matrix
 from longarena.attention.reformer import Reformer
 from longarena.attention.transformer import Transformer
@@ -20,6 +22,8 @@ from longarena.seeding import seeded
 MIXERS: dict[str, type[Mixer]] = {
     "transformer": Transformer,
     "local": Local,
+    "longformer": Longformer,
+    "linformer": Linformer,
     "reformer": Reformer,
     "linear": LinearAttention,
 }

@@ -65,7 +65,8 @@ class _Kept:
     def __init__(self, saved: Tensor, again: dict[int, Callable[[], Tensor]]) -> None:
         self.gather = again.get(saved.data_ptr())
         self.layout = (saved.size(), saved.stride())
-        self.saved = saved if self.gather is None else None
+        # detached, or a saved output would keep the graph that keeps it
+        self.saved = saved.detach() if self.gather is None else None
 
     def unpack(self) -> Tensor | None:
         # a kernel may have saved the set in another shape, but over the same elements

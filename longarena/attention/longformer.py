@@ -1,0 +1,174 @@
+"""Longformer: a sliding window for every token, and a few global tokens that see and are seen.
+
+    y_i = softmax over j with |i - j| <= window / 2 and over the global j, of q_i . k_j / sqrt(d)
+    y_g = softmax over all j of q'_g . k'_j / sqrt(d), applied to v'_j      for a global token g,
+                                                                            by own projections
+
+A dilated head looks as many keys far but only at every `dilation`-th. The positions of one
+remainder then form a sequence of their own, in which the window is a plain one again.
+
+Paper:  Beltagy et al. (2020), https://arxiv.org/abs/2004.05150
+Cost:   time O(N (w + g) d), memory O(N d), for a window of w and g global tokens.
+Choice: the window is w // 2 keys on either side and the token itself, as in the authors' code.
+Choice: a window's queries read the global tokens by the ordinary keys and values, as in their code.
+Choice: a global token's k'_j and v'_j are never computed: q'_g . (W x_j) = (W^T q'_g) . x_j, and
+        sum_j a_j (W x_j) = W (sum_j a_j x_j). The result is the same, the cost g of N projections.
+Choice: `apply` spreads one set of values by all rows; `forward` gives the global rows their own.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from einops import einsum, rearrange
+from jaxtyping import Float
+from pydantic import Field, PositiveInt
+from torch import Tensor
+
+from longarena.attention.base import Attention, Mixer, MixerCard, Place, projection, visible_keys
+from longarena.attention.blocks import Pattern, Window, attend, sliding_window
+from longarena.errors import UserError
+from longarena.options import Options
+from longarena.shapes import Heads, Mask, Tokens, Values
+
+# queries per problem: smaller blocks see fewer keys in vain, larger ones share more of them
+BLOCK = 64
+
+
+@dataclass(frozen=True)
+class DilatedHeads:
+    """The heads that share a dilation, and their pattern."""
+
+    heads: list[int]
+    pattern: Pattern
+
+
+@dataclass(frozen=True)
+class GlobalRows:
+    """The queries of the global tokens, mapped back to where the tokens themselves are keys."""
+
+    q: Float[Tensor, "batch heads globals width"]
+    tokens: Tokens
+    mask: Mask
+
+    def attend(self, v: Values) -> Float[Tensor, "batch heads globals value_size"]:
+        """Attend from the global tokens to all real ones."""
+        num_heads = self.q.shape[1]
+        head_size = self.tokens.shape[2] // num_heads
+        return F.scaled_dot_product_attention(
+            self.q,
+            self.tokens[:, None].expand(-1, num_heads, -1, -1),
+            v,
+            attn_mask=visible_keys(self.mask)[:, None, None, :],
+            scale=head_size**-0.5,
+        )
+
+
+@dataclass(frozen=True)
+class LongformerPlan:
+    """Queries and keys, a pattern per dilation, and the global rows if there are any."""
+
+    q: Heads
+    k: Heads
+    groups: list[DilatedHeads]
+    global_rows: GlobalRows | None
+
+
+def window_attention(groups: list[DilatedHeads], q: Heads, k: Heads, v: Values) -> Values:
+    """Attend from every token to its window and to the global tokens."""
+    if len(groups) == 1:
+        return attend(groups[0].pattern, q, k, v)
+    parts = [attend(g.pattern, q[:, g.heads], k[:, g.heads], v[:, g.heads]) for g in groups]
+    order = torch.tensor([head for group in groups for head in group.heads], device=q.device)
+    return torch.cat(parts, dim=1)[:, order.argsort()]
+
+
+def window(length: int, width: int, dilation: int) -> Window:
+    """Lay a window of `width` keys, `dilation` apart, around every query; no wider than needed."""
+    steps = -(-length // dilation)
+    reach = min(width // 2, steps - 1)
+    return Window(min(BLOCK, steps), before=reach, after=reach, step=dilation)
+
+
+class LongformerOptions(Options):
+    """`window` keys around each token, `dilation` apart (one number, or one per head)."""
+
+    window: int = Field(default=128, ge=1)
+    dilation: PositiveInt | tuple[PositiveInt, ...] = 1
+    global_tokens: int = Field(default=1, ge=0)
+
+
+class Longformer(Attention[LongformerPlan]):
+    """Multi-head sliding windows; the first `global_tokens` positions are global."""
+
+    card = MixerCard(
+        name="longformer",
+        title="Longformer",
+        family="combination of patterns",
+        paper="https://arxiv.org/abs/2004.05150",
+        year=2020,
+        time="N w",
+        memory="N",
+        exponent=1.0,
+    )
+    options_type = LongformerOptions
+
+    def __init__(
+        self, place: Place, options: LongformerOptions, previous: Mixer | None = None
+    ) -> None:
+        super().__init__(place, options, previous)
+        self.options = options
+        self.num_global_tokens = options.global_tokens
+        self.dilations = _per_head(options.dilation, place.num_heads)
+        if options.global_tokens:
+            self.global_query, self.global_key, self.global_value = (
+                projection(place.width, place.width) for _ in range(3)
+            )
+
+    def plan(self, x: Tokens, mask: Mask) -> LongformerPlan:
+        global_rows = self._global_rows(x, mask) if self.num_global_tokens else None
+        q, k = self.split(self.query(x)), self.split(self.key(x))
+        return LongformerPlan(q, k, list(self._groups(mask)), global_rows)
+
+    def apply(self, plan: LongformerPlan, v: Values) -> Values:  # type: ignore[override]
+        y = window_attention(plan.groups, plan.q, plan.k, v)
+        if plan.global_rows is None:
+            return y
+        return torch.cat([plan.global_rows.attend(v), y[:, :, self.num_global_tokens :]], dim=2)
+
+    def forward(self, x: Tokens, mask: Mask) -> Tokens:
+        plan = self.plan(x, mask)
+        y = window_attention(plan.groups, plan.q, plan.k, self.split(self.value(x)))
+        mixed: Tensor = self.output(rearrange(y, "b h n d -> b n (h d)"))
+        if plan.global_rows is not None:
+            # in place, for nothing keeps what a projection returns: no copy of all the others
+            mixed[:, : self.num_global_tokens] = self._global_outputs(plan.global_rows)
+        return mixed
+
+    def _groups(self, mask: Mask) -> Iterator[DilatedHeads]:
+        for dilation in sorted(set(self.dilations)):
+            heads = [head for head, own in enumerate(self.dilations) if own == dilation]
+            around = window(mask.shape[1], self.options.window, dilation)
+            num_global = min(self.num_global_tokens, mask.shape[1])
+            yield DilatedHeads(heads, sliding_window(mask, around, num_global))
+
+    def _global_rows(self, x: Tokens, mask: Mask) -> GlobalRows:
+        q = self.split(self.global_query(x[:, : self.num_global_tokens]))
+        weight = rearrange(self.global_key.weight, "(h d) w -> h d w", h=self.place.num_heads)
+        return GlobalRows(einsum(q, weight, "b h g d, h d w -> b h g w"), x, mask)
+
+    def _global_outputs(self, rows: GlobalRows) -> Float[Tensor, "batch globals width"]:
+        tokens = rows.tokens[:, None].expand(-1, self.place.num_heads, -1, -1)
+        weight = rearrange(self.global_value.weight, "(h d) w -> h d w", h=self.place.num_heads)
+        y = einsum(rows.attend(tokens), weight, "b h g w, h d w -> b g h d")
+        outputs: Tensor = self.output(rearrange(y, "b g h d -> b g (h d)"))
+        return outputs
+
+
+def _per_head(dilation: int | tuple[int, ...], num_heads: int) -> tuple[int, ...]:
+    if isinstance(dilation, int):
+        return (dilation,) * num_heads
+    if len(dilation) != num_heads:
+        raise UserError(f"dilation lists {len(dilation)} entries for {num_heads} heads")
+    return dilation

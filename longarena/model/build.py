@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
+from longarena.data.batches import round_up
 from longarena.model.config import ModelConfig
 from longarena.model.embedding import Embedding
 from longarena.model.encoder import Encoder
@@ -22,7 +23,9 @@ class Classifier(nn.Module):
         # a CLS token is one more word, put before every sequence
         self.cls_id = card.vocab_size
         self.num_cls = 1 if config.pooling == "cls" else 0
-        vocab_size, max_length = card.vocab_size + self.num_cls, card.max_length + self.num_cls
+        vocab_size = card.vocab_size + self.num_cls
+        # batches are padded to whole buckets, also the longest
+        max_length = round_up(card.max_length) + self.num_cls
         self.embedding = Embedding(vocab_size, config.width, max_length, config.positions)
         self.dropout = nn.Dropout(config.dropout)
         self.encoder = Encoder(config, max_length, seed)

@@ -11,9 +11,12 @@ The backward pass needs LSE and y only: it computes a round's logits s again, an
     p_ij = exp(s_ij - LSE_i)     ds_ij = p_ij (dy_i . v_j - dy_i . y_i)
 
 Cost:   time O(rounds N c d), memory O(N d + N c) while one round is computed, for chunks of c.
+Choice: logarithms and powers are of base 2, for exp2 is fast where it underflows: at every hidden
+        pair (measured on a CPU: 5 ms against 83 for 8 million logits, half of them hidden).
 Choice: a query's own key has the lowest logit that is not hidden, so it counts only when alone.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +27,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from longarena.shapes import Heads, Values
+
+LOG2_E = math.log2(math.e)
 
 Rows = Float[Tensor, "tokens size"]
 ValueRows = Float[Tensor, "tokens value_size"]
@@ -87,8 +92,8 @@ class _Attend(torch.autograd.Function):
         y, total = _attend_round(q, k, v, rounds, 0)
         for index in range(1, len(rounds.order)):
             part, normaliser = _attend_round(q, k, v, rounds, index)
-            merged = torch.logaddexp(total, normaliser)
-            y.mul_((total - merged).exp_()).addcmul_(part, (normaliser - merged).exp_())
+            merged = torch.logaddexp2(total, normaliser)
+            y.mul_((total - merged).exp2_()).addcmul_(part, (normaliser - merged).exp2_())
             total = merged
         ctx.rounds = rounds
         ctx.save_for_backward(q, k, v, y, total)
@@ -103,7 +108,7 @@ class _Attend(torch.autograd.Function):
         for index in range(len(ctx.rounds.order)):
             order = Order(ctx.rounds, index)
             queries, keys, values = order.chunks(q), order.windows(k), order.windows(v)
-            weights = order.logits(queries, keys).sub_(order.chunks(total)).exp_()
+            weights = order.logits(queries, keys).sub_(order.chunks(total)).exp2_()
             dy_chunks = order.chunks(dy)
             dv += order.fold(weights.transpose(1, 2) @ dy_chunks)
             slope = (dy_chunks @ values.transpose(1, 2)).sub_(order.chunks(along)).mul_(weights)
@@ -119,9 +124,9 @@ def _attend_round(
     order = Order(rounds, index)
     weights = order.logits(order.chunks(q), order.windows(k))
     largest = weights.amax(dim=-1, keepdim=True)
-    total = weights.sub_(largest).exp_().sum(dim=-1, keepdim=True)
+    total = weights.sub_(largest).exp2_().sum(dim=-1, keepdim=True)
     y = (weights @ order.windows(v)).div_(total)
-    return order.tokens(y), order.tokens(total.log_().add_(largest))
+    return order.tokens(y), order.tokens(total.log2_().add_(largest))
 
 
 class Order:
@@ -152,8 +157,8 @@ class Order:
         return self.tokens(own)
 
     def logits(self, queries: Chunks, keys: Windows) -> Float[Tensor, "chunks chunk window"]:
-        """Multiply queries by keys and hide what this round does not show."""
-        logits = queries @ keys.transpose(1, 2)
+        """Multiply queries by keys, in base 2, and hide what this round does not show."""
+        logits = (queries * LOG2_E) @ keys.transpose(1, 2)
         lowest = torch.finfo(logits.dtype).min
         logits.masked_fill_(self.hidden(), lowest)
         if self.index == 0:

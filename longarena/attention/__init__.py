@@ -8,6 +8,7 @@ import importlib
 from collections.abc import Mapping
 
 from longarena.attention.base import Attention, Mixer, MixerCard, Place
+from longarena.attention.bigbird import BigBird
 from longarena.attention.linear import LinearAttention
 from longarena.attention.linformer import Linformer
 from longarena.attention.local import Local
@@ -25,6 +26,7 @@ MIXERS: dict[str, type[Mixer]] = {
     "longformer": Longformer,
     "linformer": Linformer,
     "reformer": Reformer,
+    "bigbird": BigBird,
     "linear": LinearAttention,
 }
 

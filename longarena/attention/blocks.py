@@ -44,7 +44,9 @@ class Pattern:
     allowed: Allowed
 
 
-def attend(pattern: Pattern, q: Heads, k: Heads, v: Values) -> Values:
+def attend(
+    pattern: Pattern, q: Float[Tensor, "batch heads queries size"], k: Heads, v: Values
+) -> Float[Tensor, "batch heads queries value_size"]:
     """Attend by softmax inside every problem."""
     k_sets, v_sets = pattern.sets(k), pattern.sets(v)
     k_source, v_source = k.detach(), v.detach()

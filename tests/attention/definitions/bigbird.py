@@ -1,0 +1,52 @@
+"""Written with lists: the random blocks of a query block are popped from those not yet seen."""
+
+import math
+
+import torch
+from attention.definitions.pieces import masked_softmax, merge, projected
+
+SMALL = {"block": 8, "global_blocks": 1, "random": 2}
+VARIANTS = [
+    {"block": 4},
+    {"block": 8, "global_blocks": 0, "random": 9},
+    {"block": 8, "window": 5, "random": 0, "etc": 3},
+    {"block": 5, "window": 1, "random": 1, "etc": 2, "global_blocks": 0},
+    {"block": 16, "global_blocks": 8},
+]
+
+
+def definition(x, mask, weights, place, options):
+    q, k, v = projected(x, weights, place)
+    logits = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    allowed = torch.stack([row_pattern(row, weights["draws"], options) for row in mask])
+    return merge(
+        masked_softmax(logits, allowed & mask[:, None, None, :]) @ v, weights["output.weight"]
+    )
+
+
+def row_pattern(mask, draws, options):
+    """What each head may see of one row: (H, N, N)."""
+    num_real = math.ceil((int(mask.sum()) - options.etc) / options.block)
+    block_of = (torch.arange(len(mask)) - options.etc).div(options.block, rounding_mode="floor")
+    return torch.stack([head_pattern(block_of, num_real, own, options) for own in draws.tolist()])
+
+
+def head_pattern(block_of, num_real, draws, options):
+    block_of = block_of.tolist()
+    seen = {i: seen_blocks(i, num_real, draws[i], options) for i in set(block_of) if i >= 0}
+
+    def sees(i, j):
+        # block numbers below 0 belong to the extra global tokens
+        return min(i, j) < options.global_blocks or j in seen[i]
+
+    return torch.tensor([[i < 0 or j < 0 or sees(i, j) for j in block_of] for i in block_of])
+
+
+def seen_blocks(i, num_real, draws, options):
+    near = range(i - options.window // 2, i + options.window // 2 + 1)
+    seen = {j for j in [*range(options.global_blocks), *near] if 0 <= j < num_real}
+    for draw in draws:
+        left = [j for j in range(num_real) if j not in seen]
+        if left:
+            seen.add(left[draw % len(left)])
+    return seen

@@ -64,25 +64,65 @@ class RunRecord(Options):
 
 
 class Measurement(Options):
-    """What a training step of a mechanism costs at one length."""
+    """What one step of a mechanism takes; `seconds_per_step` has one entry per turn it was given.
+
+    `steps_per_second` is the inverse of their median. Live bytes are those of tensors, which a
+    second measurement repeats exactly; resident bytes are what the system saw, allocator and all.
+    """
 
     steps_per_second: float
     seconds_per_step: list[float] = Field(min_length=1)
+    tokens_per_second: float
     peak_live_bytes: int
+    peak_resident_bytes: int
     parameters: int
 
 
+class Cost(Options):
+    """What a model costs without a clock: Mult-Adds per token, by kind of layer.
+
+    The kinds are of the forward pass; `training_step` is all of forward and backward.
+    """
+
+    parameters: int
+    mixer: float
+    feed_forward: float
+    head_and_embedding: float
+    training_step: float
+    activation_bytes: int
+
+
+class Limits(Options):
+    """What the machine itself reaches: the median rates of large products and copies."""
+
+    flops_per_second: float
+    copy_bytes_per_second: float
+
+
+MeasureStatus = Literal["measured", "out of memory", "timed out", "failed"]
+
+
 class MeasureRecord(Options):
-    """The cost of one mechanism at one length, measured together with others in one `session`."""
+    """The cost of one mechanism at one length, measured together with others in one `session`.
+
+    `metrics` are of the training step and there only if it could be measured; `reason` says why
+    not. `repeat` counts the same mechanism measured again in the same session.
+    """
 
     format: Literal[1] = 1
     kind: Literal["measure"] = "measure"
     id: str
     session: str
+    repeat: int = 0
     model: ModelConfig
     length: int
     batch_size: int
-    metrics: Measurement
+    status: MeasureStatus = "measured"
+    reason: str = ""
+    metrics: Measurement | None
+    inference: Measurement | None = None
+    cost: Cost | None = None
+    limits: Limits | None = None
     machine: Machine
     versions: Versions
     finished_at: str

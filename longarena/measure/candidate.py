@@ -1,0 +1,168 @@
+"""A candidate: one mechanism at one length in a worker of its own, from its name to its record.
+
+A mechanism is named as in the table or as `module:Class`, and may carry options in brackets:
+`local[block=128,neighbours=1]`.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from statistics import median
+
+import torch
+
+from longarena import attention
+from longarena.errors import UserError
+from longarena.measure.messages import Answer, Command, Order, StepName
+from longarena.measure.process import WorkerProcess
+from longarena.measure.speed import Participant
+from longarena.measure.work import Shape
+from longarena.model.config import ModelConfig
+from longarena.options import Value
+from longarena.recipes.recipe import read_value
+from longarena.runtime import machine, versions
+from longarena.store.record import Cost, Limits, Measurement, MeasureRecord, MeasureStatus
+
+ID_LENGTH = 10
+NAME_WITH_OPTIONS = re.compile(r"(?P<name>[^\[\]]+)(\[(?P<options>.+)\])?")
+
+
+def read_mixer(text: str, shape: Shape) -> ModelConfig:
+    """Read the name of a mechanism, with options if it has any.
+
+    >>> shape = Shape(width=64, depth=2, num_heads=2, mlp_width=128)
+    >>> read_mixer("transformer[materialised=true]", shape).options
+    {'materialised': True}
+    """
+    match = NAME_WITH_OPTIONS.fullmatch(text)
+    if match is None:
+        raise UserError(f"{text!r} is not of the form name or name[option=value,...]")
+    attention.find(match["name"])
+    options: dict[str, Value] = {}
+    # a comma inside a list of values is followed by no name
+    for assignment in re.split(r",\s*(?=\w+=)", match["options"] or ""):
+        key, _, value = assignment.partition("=")
+        options |= {key: read_value(value)} if assignment else {}
+    return shape.with_mixer(match["name"], options)
+
+
+def name_mixer(model: ModelConfig) -> str:
+    """Write the mechanism of a model as `read_mixer` reads it."""
+    options = ",".join(f"{key}={str(value).lower()}" for key, value in model.options.items())
+    return f"{model.mixer}[{options}]" if options else model.mixer
+
+
+@dataclass(frozen=True)
+class Target:
+    """What shall be measured, under which conditions."""
+
+    session: str
+    model: ModelConfig
+    repeat: int
+    length: int
+    batch_size: int
+    steps: tuple[StepName, ...]
+
+    @property
+    def id(self) -> str:
+        """The name of the record: a digest of all that it stands for."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:ID_LENGTH]
+
+    def order(self, memory_limit_bytes: int | None) -> Order:
+        """Write the order for a worker."""
+        return Order(
+            model=self.model,
+            length=self.length,
+            batch_size=self.batch_size,
+            threads=torch.get_num_threads(),
+            memory_limit_bytes=memory_limit_bytes,
+        )
+
+
+class Candidate:
+    """A target and its worker; after the first answer that is none, it is asked no more."""
+
+    def __init__(self, target: Target, worker: WorkerProcess) -> None:
+        self.target, self.worker = target, worker
+        self.status: MeasureStatus = "measured"
+        self.reason = ""
+        self.turns: dict[StepName, Participant] = {}
+        self.weights: dict[StepName, Answer] = {}
+        self.cost: Cost | None = None
+
+    def ask(self, command: Command) -> Answer | None:
+        """Ask the worker; None if it can no longer answer."""
+        if self.status != "measured":
+            return None
+        answer = self.worker.ask(command)
+        if answer.status == "refused":
+            raise UserError(answer.reason)
+        if answer.status != "measured":
+            self.status, self.reason = answer.status, answer.reason
+            self.worker.end()
+            return None
+        return answer
+
+    def take_turn(self, step: StepName, seconds: float) -> float | None:
+        """Take one turn; None if it cannot."""
+        answer = self.ask(Command(do="turn", step=step, seconds=seconds))
+        return None if answer is None else answer.seconds
+
+    def warm_up(self) -> None:
+        """Step once of each kind, alone: here it shows whether it can at all."""
+        for step in self.target.steps:
+            self.take_turn(step, seconds=0.0)
+
+    def participants(self, seconds: float) -> Iterable[Participant]:
+        """Enter one participant per kind of step."""
+        for step in self.target.steps:
+            self.turns[step] = Participant(partial(self.take_turn, step, seconds))
+        return self.turns.values()
+
+    def weigh_and_count(self) -> None:
+        """Find memory and operations, in passes of their own."""
+        for step in self.target.steps:
+            weight = self.ask(Command(do="weigh", step=step))
+            if weight is not None:
+                self.weights[step] = weight
+        count = self.ask(Command(do="count"))
+        self.cost = None if count is None else count.cost
+
+    def record(self, limits: Limits | None) -> MeasureRecord:
+        """Write down what was found."""
+        target = self.target
+        return MeasureRecord(
+            id=target.id,
+            session=target.session,
+            repeat=target.repeat,
+            model=target.model,
+            length=target.length,
+            batch_size=target.batch_size,
+            status=self.status,
+            reason=self.reason,
+            metrics=self.measurement("train"),
+            inference=self.measurement("predict"),
+            cost=self.cost,
+            limits=limits,
+            machine=machine(),
+            versions=versions(),
+            finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+    def measurement(self, step: StepName) -> Measurement | None:
+        """Put together what one kind of step takes."""
+        if self.cost is None or step not in self.target.steps:
+            return None
+        seconds, weight = self.turns[step].seconds, self.weights[step]
+        rate = 1 / median(seconds)
+        return Measurement(
+            steps_per_second=rate,
+            seconds_per_step=seconds,
+            tokens_per_second=rate * self.target.batch_size * self.target.length,
+            peak_live_bytes=weight.live_bytes,
+            peak_resident_bytes=weight.resident_bytes,
+            parameters=self.cost.parameters,
+        )

@@ -1,0 +1,117 @@
+"""How much memory a step needs: the peak of live tensor bytes, as the allocator reports them.
+
+Every allocation and release of a step is an event of the profiler; their running sum, on top of
+what stood before the step (parameters, optimiser state, batch), has a highest point. It is exact
+and repeatable, in a pass of its own so that no timing is touched. The resident size beside it
+is what the system saw: it includes the libraries and what the allocator keeps for reuse.
+
+On a GPU the allocator keeps the peak by itself.
+"""
+
+import ctypes
+import gc
+import platform
+import resource
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
+
+from longarena.measure.work import Step
+
+SHARE_OF_FREE_MEMORY = 0.9
+
+
+@dataclass(frozen=True)
+class Allocations:
+    """The bytes that a step held on to at its highest point, and when it had ended."""
+
+    peak_bytes: int
+    kept_bytes: int
+
+
+def allocations(step: Step) -> Allocations:
+    """Run a step once and follow the tensors that it makes; its result is kept alive."""
+    if torch.cuda.is_available():
+        return _cuda_allocations(step)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        result = step()
+    recorded = profiler.profiler
+    if recorded is None or recorded.kineto_results is None:
+        raise RuntimeError("the profiler recorded nothing")
+    events = [e for e in recorded.kineto_results.events() if e.name() == "[memory]"]
+    events.sort(key=lambda event: event.start_ns())
+    live = list(accumulate((event.nbytes() for event in events), initial=0))
+    del result
+    return Allocations(max(live), live[-1])
+
+
+def _cuda_allocations(step: Step) -> Allocations:
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    result = step()
+    torch.cuda.synchronize()
+    peak, after = torch.cuda.max_memory_allocated(), torch.cuda.memory_allocated()
+    del result
+    return Allocations(peak - before, after - before)
+
+
+def total_bytes(tensors: Iterable[Tensor]) -> int:
+    """Add up the memory of tensors, each storage once."""
+    storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+    return sum(storages.values())
+
+
+def peak_resident_bytes() -> int:
+    """Return the largest resident size that this process has had."""
+    try:
+        # unlike getrusage, this is not inherited from the process that started this one
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        unit = 1 if sys.platform == "darwin" else 1024
+        return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def release_free_memory() -> None:
+    """Hand back to the system what the allocator keeps, so that another process can have it."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    elif platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def free_memory_bytes() -> int | None:
+    """Return what a new process may take without hurting others; None if the system won't say."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    free = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    return int(SHARE_OF_FREE_MEMORY * min([free, *_container_limit()]))
+
+
+def _container_limit() -> list[int]:
+    """Return what is left of a container's memory, if it is limited."""
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit, used = (group / "memory.max").read_text(), (group / "memory.current").read_text()
+        return [int(limit) - int(used)]
+    except (OSError, ValueError):
+        return []
+
+
+def limit_memory(limit_bytes: int) -> None:
+    """Have allocations beyond a limit fail, instead of the system ending some process.
+
+    Should the system have to choose one all the same, it shall be this one.
+    """
+    if sys.platform == "linux" and not torch.cuda.is_available():
+        resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
+        Path("/proc/self/oom_score_adj").write_text("1000")

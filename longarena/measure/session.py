@@ -1,0 +1,150 @@
+"""A session: the mechanisms asked for, at every length, measured side by side and recorded.
+
+All mechanisms of one length take turns with each other (speed.py), each in a process of its own,
+and the machine's own limits with them. Their records are written together when the length is
+done, so a session that was interrupted goes on with the first length that is missing.
+
+Choice: by default a session is named by the day and by what is compared with what; the same
+command on the same day goes on where it was, another command never mixes with it.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from longarena import attention
+from longarena.errors import UserError
+from longarena.measure.candidate import Candidate, Target, name_mixer, read_mixer
+from longarena.measure.limits import rates
+from longarena.measure.memory import free_memory_bytes
+from longarena.measure.messages import Command, Order, StepName
+from longarena.measure.process import WorkerProcess
+from longarena.measure.speed import Participant, Patience, take_turns
+from longarena.measure.work import BATCH_SIZE, SHAPES, Shape
+from longarena.model.config import ModelConfig
+from longarena.progress import SILENT, Bar, Progress
+from longarena.store.folder import read_records, write_record
+from longarena.store.record import Limits, MeasureRecord
+
+LENGTHS = (1024, 2048, 3072, 4096)
+TEXT = SHAPES["text"]
+YARDSTICK_SECONDS = 0.1
+
+
+def measure(  # noqa: PLR0913 - the one call from outside: every argument by its name
+    mixers: Sequence[str] = (),
+    *,
+    store: Path,
+    lengths: Sequence[int] = LENGTHS,
+    batch_size: int = BATCH_SIZE,
+    shape: Shape = TEXT,
+    inference: bool = False,
+    session: str | None = None,
+    patience: Patience | None = None,
+    progress: Progress = SILENT,
+) -> list[MeasureRecord]:
+    """Measure mechanisms, all of the table if none is named, unless the store has the session."""
+    if batch_size < 1 or any(length < 1 for length in lengths):
+        raise UserError("lengths and batch must be at least 1")
+    models = [read_mixer(name, shape) for name in mixers or attention.MIXERS]
+    steps: tuple[StepName, ...] = ("train", "predict") if inference else ("train",)
+    session = session or default_session(models, batch_size, steps)
+    targets = [
+        Target(session, model, models[:i].count(model), length, batch_size, steps)
+        for length in dict.fromkeys(lengths)
+        for i, model in enumerate(models)
+    ]
+    run = _Run(store, patience or Patience(), progress)
+    return run.of(targets)
+
+
+def default_session(models: Sequence[ModelConfig], batch_size: int, steps: Sequence[str]) -> str:
+    """Name a session by the day and by what is compared."""
+    compared = f"{[model.model_dump_json() for model in models]} {batch_size} {steps}"
+    digest = hashlib.sha256(f"{compared} {torch.get_num_threads()}".encode()).hexdigest()
+    return f"{date.today().isoformat()}-{digest[:6]}"
+
+
+class _Run:
+    """Carries out a session; knows where records go and how long to try."""
+
+    def __init__(self, store: Path, patience: Patience, progress: Progress) -> None:
+        self.store, self.patience, self.progress = store, patience, progress
+
+    def of(self, targets: Sequence[Target]) -> list[MeasureRecord]:
+        """Return the records of all targets, measuring those that are missing."""
+        stored = {record.id: record for record in read_records(self.store).measurements}
+        missing = [target for target in targets if target.id not in stored]
+        done = len(targets) - len(missing)
+        if done:
+            self.progress.say(
+                f"{done} of {len(targets)} measured before in session {targets[0].session}"
+                " and left as they are; --session NAME begins a new one"
+            )
+        turns = self.patience.min_turns + 2  # a first one to warm up, a last one to weigh
+        label, total = "measuring", turns * len(targets)
+        with self.progress.bar(label, total=total, done=turns * done) as bar:
+            for length in dict.fromkeys(target.length for target in missing):
+                together = [target for target in missing if target.length == length]
+                for record in self.side_by_side(together, bar):
+                    stored[record.id] = record
+        return [stored[target.id] for target in targets]
+
+    def side_by_side(self, targets: Sequence[Target], bar: Bar) -> list[MeasureRecord]:
+        """Measure everything at one length in turns."""
+        memory = free_memory_bytes()
+        timeout = self.patience.timeout_seconds
+        with ExitStack() as stack:
+            yardstick = stack.enter_context(WorkerProcess(_machine_order(), timeout))
+            candidates = [
+                Candidate(target, stack.enter_context(WorkerProcess(target.order(memory), timeout)))
+                for target in targets
+            ]
+            for candidate in candidates:
+                candidate.warm_up()
+                bar.advance(1, f"{name_mixer(candidate.target.model)} at {targets[0].length}")
+            reached = self.time(candidates, yardstick, bar)
+            for candidate in candidates:
+                candidate.weigh_and_count()
+                bar.advance(1, f"memory of {name_mixer(candidate.target.model)}")
+            records = [candidate.record(reached) for candidate in candidates]
+        for record in records:
+            # what failed by a mistake of its own is tried again next time
+            if record.status != "failed":
+                write_record(self.store, record)
+        return records
+
+    def time(
+        self, candidates: list[Candidate], yardstick: WorkerProcess, bar: Bar
+    ) -> Limits | None:
+        """Let the candidates and the machine's own limits take turns until all are steady."""
+        product = Participant(partial(_machine_turn, yardstick, "product"), is_yardstick=True)
+        copy = Participant(partial(_machine_turn, yardstick, "copy"), is_yardstick=True)
+        participants = [p for c in candidates for p in c.participants(self.patience.turn_seconds)]
+
+        def tell(turns: int, error: float) -> None:
+            note = f"turn {turns} at {candidates[0].target.length}, medians to {error:.1%}"
+            bar.advance(len(candidates) if turns <= self.patience.min_turns else 0, note)
+
+        take_turns([*participants, product, copy], self.patience, tell)
+        return rates(product.seconds, copy.seconds)
+
+
+def _machine_turn(worker: WorkerProcess, step: StepName) -> float | None:
+    answer = worker.ask(Command(do="turn", step=step, seconds=YARDSTICK_SECONDS))
+    return answer.seconds if answer.status == "measured" else None
+
+
+def _machine_order() -> Order:
+    return Order(
+        model=None,
+        length=0,
+        batch_size=0,
+        threads=torch.get_num_threads(),
+        memory_limit_bytes=None,
+    )

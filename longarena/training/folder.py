@@ -78,7 +78,7 @@ class Log:
 
 def _step_of(line: str) -> float:
     try:
-        return int(json.loads(line)["step"])
+        return float(json.loads(line)["step"])
     except (ValueError, KeyError, TypeError):
         return float("inf")  # half a line, from a process that was killed while writing it
 

@@ -1,0 +1,84 @@
+import pytest
+
+from longarena.errors import UserError
+from longarena.recipes.presets import PRESETS, preset
+from longarena.recipes.recipe import Recipe, build_task, override
+from longarena.tasks import TASKS
+
+
+@pytest.fixture
+def recipe():
+    return preset("listops", "transformer")
+
+
+def test_the_id_is_the_same_on_every_machine_and_after_json(recipe):
+    again = Recipe.model_validate_json(recipe.model_dump_json())
+    assert again == recipe
+    assert again.id == recipe.id
+
+
+def test_whatever_differs_gives_another_id(recipe):
+    changes = ["seed=1", "steps=7", "model.depth=3", "task.max_length=200", "optimiser.rate=0.1"]
+    assert len({override(recipe, [change]).id for change in changes} | {recipe.id}) == 6
+
+
+def test_a_value_is_overridden_by_its_path(recipe):
+    changed = override(recipe, ["model.depth=5", "optimiser.clip=1.0", "model.pooling=cls"])
+    assert (changed.model.depth, changed.optimiser.clip, changed.model.pooling) == (5, 1.0, "cls")
+
+
+def test_what_is_no_field_is_an_option_of_the_task_or_the_mixer(recipe):
+    changed = override(recipe, ["task.max_length=100", "model.materialised=true"])
+    assert changed.task.options["max_length"] == 100
+    assert changed.model.options == {"materialised": True}
+
+
+@pytest.mark.parametrize(
+    ("assignment", "answer"),
+    [
+        ("model.dept=3", "did you mean model.depth"),
+        ("task.max_lenth=3", "did you mean task.max_length"),
+        ("stepps=3", "did you mean steps"),
+        ("model=3", "unknown recipe key 'model'"),
+        ("depth", "not of the form key=value"),
+        ("model.depth=0", "greater than 0"),
+        ("model.depth=many", "valid integer"),
+        ("model.num_heads=3", "not a multiple of num_heads 3"),
+    ],
+)
+def test_a_wrong_assignment_is_answered_with_the_remedy(recipe, assignment, answer):
+    with pytest.raises(UserError, match=answer) as caught:
+        override(recipe, [assignment])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_recipe_for_another_version_of_the_task_is_refused(recipe):
+    with pytest.raises(UserError, match="version 99"):
+        build_task(override(recipe, ["task.version=99"]))
+
+
+def test_a_recipe_cannot_be_changed(recipe):
+    with pytest.raises(ValueError, match="frozen"):
+        recipe.seed = 1
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("task", TASKS)
+def test_every_preset_makes_a_complete_recipe_or_none(name, task):
+    recipe = PRESETS[name](task, "linear", 3)
+    if recipe is not None:
+        assert (recipe.preset, recipe.task.name, recipe.seed) == (name, task, 3)
+        assert build_task(recipe).card.name == task
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (("listop", "linear", "quick"), "did you mean listops"),
+        (("listops", "liner", "quick"), "did you mean linear"),
+        (("listops", "linear", "quik"), "did you mean quick"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(arguments, answer):
+    with pytest.raises(UserError, match=answer):
+        preset(*arguments)

@@ -1,0 +1,142 @@
+import json
+import math
+import os
+import signal
+
+import pytest
+import torch
+from training.runs import small_recipe
+
+from longarena.data.files import locked
+from longarena.errors import UserError
+from longarena.store.folder import read_records
+from longarena.training import run as run_module
+from longarena.training.folder import RunFolder, all_runs, find_run
+from longarena.training.loop import evaluate_run, train
+from longarena.training.stop import Interrupted
+
+
+@pytest.fixture
+def finished(tmp_path):
+    return train(small_recipe(), tmp_path / "runs")
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder.path / "log.jsonl").read_text().splitlines()]
+
+
+def without_clock(record):
+    clock = {"steps_per_second", "tokens_per_second", "peak_resident_bytes", "train_seconds"}
+    metrics = record.metrics.model_dump(exclude=clock)
+    return metrics, record.curve, record.recipe, record.fingerprint, record.status
+
+
+def train_until(step, recipe, runs):
+    """Train, and have the process asked to stop while it takes this step."""
+    take_step = run_module.Run._step
+
+    def step_and_stop(self, batch):
+        take_step(self, batch)
+        if self.state.step == step:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Interrupted) as stopped:
+        patch.setattr(run_module.Run, "_step", step_and_stop)
+        train(recipe, runs)
+    return str(stopped.value)
+
+
+def test_a_run_leaves_recipe_log_checkpoints_and_record(finished, tmp_path):
+    folder = RunFolder.of(tmp_path / "runs", finished.recipe)
+    assert folder.read_recipe() == finished.recipe
+    assert folder.read_record() == finished
+    assert read_records(tmp_path / "runs" / "records").runs == [finished]
+    assert [line["step"] for line in lines(folder) if "loss" in line] == [3, 6, 9, 12]
+    assert [line["step"] for line in lines(folder) if "valid_loss" in line] == [5, 10, 12]
+    kept = sorted(path.name for path in folder.checkpoints.glob("step-*.json"))
+    assert kept == ["step-00000010.json", "step-00000012.json"]
+
+
+def test_a_finished_run_is_read_not_repeated(finished, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_module.Run, "fit", lambda *_: pytest.fail("trained again"))
+    assert train(small_recipe(), tmp_path / "runs") == finished
+
+
+def test_the_same_recipe_gives_the_same_record(finished, tmp_path):
+    assert without_clock(train(small_recipe(), tmp_path / "elsewhere")) == without_clock(finished)
+
+
+def test_another_seed_gives_another_run(finished, tmp_path):
+    other = train(small_recipe("linear", "seed=1"), tmp_path / "runs")
+    assert other.metrics.test.loss != finished.metrics.test.loss
+
+
+@pytest.mark.parametrize("step", [1, 5, 8])
+def test_a_stopped_run_ends_like_an_unbroken_one(finished, tmp_path, step):
+    message = train_until(step, small_recipe(), tmp_path / "broken")
+    assert f"saved at step {step} of 12" in message
+    record = train(small_recipe(), tmp_path / "broken")
+    assert without_clock(record) == without_clock(finished)
+    logs = [lines(RunFolder.of(tmp_path / name, record.recipe)) for name in ("runs", "broken")]
+    clean = [[{k: v for k, v in x.items() if "second" not in k} for x in log] for log in logs]
+    assert clean[0] == clean[1]
+
+
+def test_a_damaged_checkpoint_is_skipped_for_the_one_before(finished, tmp_path):
+    train_until(9, small_recipe(), tmp_path / "broken")
+    newest = RunFolder.of(tmp_path / "broken", small_recipe()).checkpoints
+    path = newest / "step-00000009.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    said = []
+    progress = type("Told", (run_module.Progress,), {"say": lambda self, line: said.append(line)})()
+    record = train(small_recipe(), tmp_path / "broken", progress=progress)
+    assert "step 9 is damaged" in said[0]
+    assert "from step 8" in said[1]
+    assert without_clock(record) == without_clock(finished)
+
+
+def test_a_loss_that_is_no_number_ends_the_run_as_diverged(tmp_path):
+    record = train(small_recipe("linear", "optimiser.rate=1e30"), tmp_path / "runs")
+    assert record.status == "diverged"
+    assert record.metrics.test is None
+    assert record.metrics.steps < 12
+
+
+def test_a_second_process_on_the_same_run_is_refused(tmp_path):
+    folder = RunFolder.of(tmp_path / "runs", small_recipe())
+    with (
+        locked(folder.lock, "unused"),
+        pytest.raises(UserError, match="in use by another process"),
+    ):
+        train(small_recipe(), tmp_path / "runs")
+
+
+def test_evaluating_a_run_repeats_its_score(finished, tmp_path):
+    folder = find_run(tmp_path / "runs", finished.id[:4])
+    assert evaluate_run(folder, "test") == finished.metrics.test
+    assert evaluate_run(folder, "valid") == finished.metrics.valid
+
+
+def test_an_unknown_run_is_answered_with_the_known_ones(finished, tmp_path):
+    with pytest.raises(UserError, match=finished.id):
+        find_run(tmp_path / "runs", "zzzz")
+
+
+def test_half_a_log_line_does_not_keep_a_run_from_resuming(finished, tmp_path):
+    train_until(8, small_recipe(), tmp_path / "broken")
+    log = RunFolder.of(tmp_path / "broken", small_recipe()).path / "log.jsonl"
+    log.write_text(log.read_text() + '{"step": 9, "lo')
+    assert without_clock(train(small_recipe(), tmp_path / "broken")) == without_clock(finished)
+
+
+def test_every_run_is_listed(finished, tmp_path):
+    assert [run.path.name for run in all_runs(tmp_path / "runs")] == [finished.id]
+
+
+def test_training_leaves_the_global_random_stream_alone(tmp_path):
+    torch.manual_seed(0)
+    expected = torch.rand(1)
+    torch.manual_seed(0)
+    record = train(small_recipe(), tmp_path / "runs")
+    assert math.isfinite(record.metrics.test.loss)
+    assert torch.equal(torch.rand(1), expected)

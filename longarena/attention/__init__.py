@@ -14,7 +14,9 @@ from longarena.attention.linformer import Linformer
 from longarena.attention.local import Local
 from longarena.attention.longformer import Longformer
 from longarena.attention.matrix import matrix
+from longarena.attention.performer import Performer
 from longarena.attention.reformer import Reformer
+from longarena.attention.sinkhorn import Sinkhorn
 from longarena.attention.transformer import Transformer
 from longarena.errors import UserError, unknown
 from longarena.options import parse
@@ -26,8 +28,10 @@ MIXERS: dict[str, type[Mixer]] = {
     "longformer": Longformer,
     "linformer": Linformer,
     "reformer": Reformer,
+    "sinkhorn": Sinkhorn,
     "bigbird": BigBird,
     "linear": LinearAttention,
+    "performer": Performer,
 }
 
 __all__ = ["MIXERS", "Attention", "Mixer", "MixerCard", "Place", "build", "find", "matrix"]

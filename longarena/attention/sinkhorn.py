@@ -1,0 +1,200 @@
+"""Sparse Sinkhorn attention: learn to sort the blocks, then attend inside of blocks.
+
+A small network reads a summary s_i of each block and says which block belongs beside it. Rows and
+columns of what it says are normalised in turn until they are nearly a permutation:
+
+    R_i = W_2 relu(W_1 s_i + b_1) + b_2          P = normalise(... normalise((R + noise) / t))
+    sorted block i of the keys = sum_j P_ij (block j of the keys), likewise of the values
+
+A query attends to its own block and to the sorted block in the same place, by one softmax. With
+`sort_cut` = k (SortCut) every query attends to the first k sorted blocks instead. P is a smooth
+function of R, so the network learns from the loss alone.
+
+Paper:  Tay et al. (2020), https://arxiv.org/abs/2002.11296
+Cost:   time O(N b d + N^2 d / b), memory O(N d + (N / b)^2), for blocks of b; SortCut O(N k b d).
+Choice: P is over a row's real blocks only. A token that is missing in the last block adds nothing
+        to a sorted block; a place to which no real token adds is no key at all.
+Choice: the summary is the mean of a block's real tokens (the paper's sum would belittle the last
+        block), each head reads its own part of it, and R is not cut at zero by a second relu.
+Choice: the noise of a step depends on the seed, the layer, the step and the row's number.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from einops import einsum, rearrange, reduce
+from jaxtyping import Bool, Float
+from pydantic import Field
+from torch import Tensor, nn
+
+from longarena.attention.base import Attention, Mixer, MixerCard, Place
+from longarena.attention.blocks import Pattern, attend, cut, cut_mask, join
+from longarena.options import Options
+from longarena.seeding import torch_rng
+from longarena.shapes import Heads, Mask, Tokens, Values
+
+HIDDEN = -1e9
+
+BlockMask = Bool[Tensor, "batch blocks"]
+Permutation = Float[Tensor, "batch heads blocks blocks"]
+Summaries = Float[Tensor, "batch heads blocks size"]
+
+
+def normalise(logits: Permutation, real: BlockMask, iterations: int) -> Permutation:
+    """Normalise rows and columns in turn, in log space; columns are last and sum to one.
+
+    Blocks that are not real have neither row nor column.
+    """
+    row_is_real, column_is_real = real[:, None, :, None], real[:, None, None, :]
+    logits = logits.masked_fill(~(row_is_real & column_is_real), HIDDEN)
+    columns = torch.zeros_like(logits[:, :, :1])
+    for _ in range(iterations):
+        rows = (logits - columns).logsumexp(dim=-1, keepdim=True).where(row_is_real, 0.0)
+        columns = (logits - rows).logsumexp(dim=-2, keepdim=True).where(column_is_real, 0.0)
+    return (logits - rows - columns).exp()
+
+
+def summarise(x: Tokens, mask: Mask, block: int) -> Float[Tensor, "batch blocks width"]:
+    """Average the real tokens of each block."""
+    extra = -x.shape[1] % block
+    x = F.pad(x.masked_fill(~mask[..., None], 0.0), (0, 0, 0, extra))
+    count = reduce(F.pad(mask, (0, extra)).to(x.dtype), "b (n s) -> b n 1", "sum", s=block)
+    return reduce(x, "b (n s) d -> b n d", "sum", s=block) / count.clamp_min(1.0)
+
+
+def sorted_keys(
+    permutation: Float[Tensor, "batch heads chosen blocks"], mask: Mask, block: int
+) -> Callable[[Heads], Float[Tensor, "batch chosen heads block size"]]:
+    """Return the function that sorts the blocks of keys or values."""
+
+    def sort(t: Heads) -> Float[Tensor, "batch chosen heads block size"]:
+        blocks = cut(t.masked_fill(~mask[:, None, :, None], 0.0), block)
+        blocks = rearrange(blocks, "(b n) h s d -> b n h s d", b=len(mask))
+        return einsum(permutation.to(t.dtype), blocks, "b h m n, b n h s d -> b m h s d")
+
+    return sort
+
+
+def beside_own_block(permutation: Permutation, mask: Mask, block: int) -> Pattern:
+    """Let every query see the sorted block in its place and its own block."""
+    batch, length = mask.shape
+    own = cut_mask(mask, block)
+    sort = sorted_keys(permutation, mask, block)
+    somewhere = rearrange(own, "(b n) 1 1 s -> b n s", b=batch).any(dim=1)
+    beside = somewhere.repeat_interleave(len(own) // batch, dim=0)[:, None, None, :]
+    return Pattern(
+        cut=lambda q: cut(q, block),
+        sets=lambda k: torch.cat([sort(k).flatten(0, 1), cut(k, block)], dim=2),
+        join=lambda y: join(y, batch, length),
+        allowed=torch.cat([beside, own], dim=-1),
+    )
+
+
+def first_sorted_blocks(permutation: Permutation, mask: Mask, block: int, count: int) -> Pattern:
+    """Let every query see the first `count` sorted blocks."""
+    real = rearrange(cut_mask(mask, block), "(b n) 1 1 s -> b n s", b=len(mask))
+    exists = real.any(dim=2)[:, :count, None] & real.any(dim=1)[:, None, :]
+    sort = sorted_keys(permutation[:, :, :count], mask, block)
+    return Pattern(
+        cut=lambda q: q,
+        sets=lambda k: rearrange(sort(k), "b m h s d -> b h (m s) d"),
+        join=lambda y: y,
+        allowed=rearrange(exists, "b m s -> b 1 1 (m s)"),
+    )
+
+
+class SortingNetwork(nn.Module):
+    """Two layers per head, from the summary of a block to a logit for every block."""
+
+    def __init__(self, place: Place, num_blocks: int) -> None:
+        super().__init__()
+        heads, size = place.num_heads, place.head_size
+        self.hidden, self.hidden_bias = _linear(heads, size, size)
+        self.output, self.output_bias = _linear(heads, size, num_blocks)
+
+    def forward(self, summaries: Summaries) -> Permutation:
+        num_blocks = summaries.shape[2]
+        hidden = F.relu(summaries @ self.hidden + self.hidden_bias)
+        return hidden @ self.output[..., :num_blocks] + self.output_bias[..., :num_blocks]
+
+
+def _linear(heads: int, size_in: int, size_out: int) -> tuple[nn.Parameter, nn.Parameter]:
+    weights = [nn.init.xavier_uniform_(torch.empty(size_in, size_out)) for _ in range(heads)]
+    return nn.Parameter(torch.stack(weights)), nn.Parameter(torch.zeros(heads, 1, size_out))
+
+
+@dataclass(frozen=True)
+class SinkhornPlan:
+    """Queries, keys and the pattern of blocks, sorted ones among them."""
+
+    q: Heads
+    k: Heads
+    pattern: Pattern
+
+
+class SinkhornOptions(Options):
+    """Blocks of `block` tokens, sorted at a temperature; `sort_cut` of them serve all queries."""
+
+    block: int = Field(64, gt=0)
+    iterations: int = Field(8, gt=0)
+    temperature: float = Field(0.7, gt=0)
+    sort_cut: int | None = Field(None, gt=0)
+
+
+class Sinkhorn(Attention[SinkhornPlan]):
+    """Multi-head attention to sorted blocks, each head with an order of its own."""
+
+    card = MixerCard(
+        name="sinkhorn",
+        title="Sinkhorn Transformer",
+        family="learnable patterns",
+        paper="https://arxiv.org/abs/2002.11296",
+        year=2020,
+        time="N b + N^2 / b",
+        memory="N + (N / b)^2",
+        exponent=1.5,
+        decodes=False,
+    )
+    options_type = SinkhornOptions
+
+    def __init__(
+        self, place: Place, options: SinkhornOptions, previous: Mixer | None = None
+    ) -> None:
+        super().__init__(place, options, previous)
+        self.options = options
+        self.num_blocks = -(-place.max_length // options.block)
+        self.network = SortingNetwork(place, self.num_blocks)
+        self.step = 0
+
+    def begin_step(self, step: int) -> None:
+        self.step = step
+
+    def plan(self, x: Tokens, mask: Mask) -> SinkhornPlan:
+        block, count = self.options.block, self.options.sort_cut
+        permutation = self.permutation(x, mask)
+        if count is None:
+            pattern = beside_own_block(permutation, mask, block)
+        else:
+            pattern = first_sorted_blocks(permutation, mask, block, count)
+        return SinkhornPlan(self.split(self.query(x)), self.split(self.key(x)), pattern)
+
+    def apply(self, plan: SinkhornPlan, v: Values) -> Values:  # type: ignore[override]
+        return attend(plan.pattern, plan.q, plan.k, v)
+
+    def permutation(self, x: Tokens, mask: Mask) -> Permutation:
+        """Say which block belongs beside which."""
+        block = self.options.block
+        real = cut_mask(mask, block).any(dim=-1).view(len(mask), -1)
+        logits = self.network(self.split(summarise(x, mask, block)))
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        if self.training:
+            logits = logits + self._noise(len(x))[..., : real.shape[1], : real.shape[1]].to(logits)
+        return normalise(logits / self.options.temperature, real, self.options.iterations)
+
+    def _noise(self, batch: int) -> Permutation:
+        """Draw a step's Gumbel noise; a row gets the same however long the batch is."""
+        rng = torch_rng(self.place.seed, "noise", self.place.layer, self.step)
+        shape = (batch, self.place.num_heads, self.num_blocks, self.num_blocks)
+        return -torch.empty(shape).exponential_(generator=rng).log()

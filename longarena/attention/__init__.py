@@ -17,6 +17,7 @@ from longarena.attention.matrix import matrix
 from longarena.attention.performer import Performer
 from longarena.attention.reformer import Reformer
 from longarena.attention.sinkhorn import Sinkhorn
+from longarena.attention.sparse import Sparse
 from longarena.attention.transformer import Transformer
 from longarena.errors import UserError, unknown
 from longarena.options import parse
@@ -25,6 +26,7 @@ from longarena.seeding import seeded
 MIXERS: dict[str, type[Mixer]] = {
     "transformer": Transformer,
     "local": Local,
+    "sparse": Sparse,
     "longformer": Longformer,
     "linformer": Linformer,
     "reformer": Reformer,

@@ -1,0 +1,216 @@
+"""Sparse Transformer: two thin patterns that together reach everything in two steps.
+
+    strided   first: the `stride` positions on either side    second: all positions a multiple of
+                                                              `stride` away
+    fixed     first: the own block of `stride` positions      second: the last `summary` positions
+                                                              of every block
+
+Half of the heads take the first part and half the second; `merged` gives every head the union.
+
+Paper:  Child et al. (2019), https://arxiv.org/abs/1904.10509
+Cost:   time O(N sqrt(N) d) for a stride near sqrt(N); memory O(N d), merged O(N sqrt(N)).
+Choice: the paper's patterns look back only; here they look both ways, unless causal.
+Choice: of an odd number of heads the first part takes one more; a single head takes the first part
+        in even layers and the second in odd ones, the paper's other way to divide them.
+Choice: a query whose part holds no real key (before the first summary, say) gets 0.
+Choice: `stride=auto` is the square root of max_length, rounded up to a multiple of 8.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from einops import rearrange
+from jaxtyping import Bool, Float
+from pydantic import Field, PositiveInt
+from torch import Tensor
+
+from longarena.attention.base import Attention, Mixer, MixerCard, Place
+from longarena.attention.blocks import (
+    Pattern,
+    Window,
+    attend,
+    cut,
+    cut_mask,
+    join,
+    sliding_window,
+    visible,
+)
+from longarena.attention.local import own_block
+from longarena.errors import UserError
+from longarena.options import Options
+from longarena.shapes import Heads, Mask, Tokens, Values
+
+
+class SparseOptions(Options):
+    """A `pattern` of two parts; `merged` gives every head both."""
+
+    pattern: Literal["strided", "fixed"] = "strided"
+    stride: PositiveInt | Literal["auto"] = "auto"
+    summary: int = Field(default=8, ge=1)
+    merged: bool = False
+
+
+def near(mask: Mask, stride: int, causal: bool) -> Pattern:
+    """Let every query see `stride` positions on either side: the first part of `strided`."""
+    reach = min(stride, mask.shape[1] - 1)
+    window = Window(min(stride, mask.shape[1]), before=reach, after=0 if causal else reach)
+    return sliding_window(mask, window)
+
+
+def columns(mask: Mask, stride: int, causal: bool, besides_near: bool = False) -> Pattern:
+    """Let every query see the positions at multiples of `stride`: the second part of `strided`."""
+    batch, length = mask.shape
+    height = -(-length // stride)
+    distances = Window(height, 0, 0).distances().to(mask.device)
+    allowed = cut_mask(mask, height, stride)
+    if causal:
+        allowed = allowed & (distances <= 0)
+    if besides_near:
+        allowed = allowed & (distances.abs() > 1)
+    return Pattern(
+        cut=lambda q: cut(q, height, stride),
+        sets=lambda k: cut(k, height, stride),
+        join=lambda y: join(y, batch, length, stride),
+        allowed=allowed,
+    )
+
+
+def summaries(
+    mask: Mask, stride: int, num_last: int, causal: bool, besides_own: bool = False
+) -> Pattern:
+    """Let every query see the last positions of all blocks: the second part of `fixed`."""
+    batch, length = mask.shape
+    query = torch.arange(length, device=mask.device)[:, None]
+    key = torch.arange(length + -length % stride, device=mask.device)
+    key = key[key % stride >= stride - num_last]
+    allowed = rearrange(
+        cut_mask(mask, stride)[..., -num_last:], "(b n) 1 1 s -> b 1 1 (n s)", b=batch
+    )
+    if causal:
+        allowed = allowed & (key <= query)
+    if besides_own:
+        allowed = allowed & (key // stride != query // stride)
+    return Pattern(
+        cut=lambda q: q,
+        sets=lambda k: rearrange(
+            cut(k, stride)[:, :, -num_last:], "(b n) h s d -> b h (n s) d", b=batch
+        ),
+        join=lambda y: y,
+        allowed=allowed,
+    )
+
+
+@dataclass(frozen=True)
+class DividedPlan:
+    """Some heads attend by the first part, the others by the second."""
+
+    q: Heads
+    k: Heads
+    num_first: int
+    first: Pattern
+    second: Pattern
+    seeing: Bool[Tensor, "#batch 1 #length 1"] | None  # queries whose second part holds a key
+
+    def spread(self, v: Values) -> Values:
+        n = self.num_first
+        parts = []
+        if n > 0:
+            parts.append(attend(self.first, self.q[:, :n], self.k[:, :n], v[:, :n]))
+        if n < v.shape[1]:
+            y = attend(self.second, self.q[:, n:], self.k[:, n:], v[:, n:])
+            parts.append(y if self.seeing is None else y * self.seeing)
+        # joined with the heads behind the positions, as the output projection wants them
+        return torch.cat([y.transpose(1, 2) for y in parts], dim=2).transpose(1, 2)
+
+
+@dataclass(frozen=True)
+class MergedPlan:
+    """Every head attends by both parts, whose keys share one softmax."""
+
+    patterns: tuple[Pattern, Pattern]
+    weights: tuple[Tensor, Tensor]
+
+    def spread(self, v: Values) -> Values:
+        parts = zip(self.patterns, self.weights, strict=True)
+        first, second = (part.join(part.cut(weights) @ part.sets(v)) for part, weights in parts)
+        return first + second
+
+
+def merged_weights(first: Pattern, second: Pattern, q: Heads, k: Heads) -> tuple[Tensor, Tensor]:
+    """Take one softmax over the keys of two patterns."""
+    q = q / math.sqrt(q.shape[-1])
+    near = _logits(first, visible(first.allowed), q, k)
+    far = _logits(second, second.allowed, q, k)
+    weights = torch.cat([near, far], dim=-1).softmax(dim=-1)
+    return weights[..., : near.shape[-1]], weights[..., near.shape[-1] :]
+
+
+def _logits(
+    pattern: Pattern, allowed: Tensor, q: Heads, k: Heads
+) -> Float[Tensor, "batch heads length keys"]:
+    logits = pattern.cut(q) @ pattern.sets(k).transpose(-1, -2)
+    return pattern.join(logits.masked_fill(~allowed, -math.inf))
+
+
+class Sparse(Attention[DividedPlan | MergedPlan]):
+    """Multi-head softmax attention over one of two thin patterns, or over both."""
+
+    card = MixerCard(
+        name="sparse",
+        title="Sparse Transformer",
+        family="fixed patterns",
+        paper="https://arxiv.org/abs/1904.10509",
+        year=2019,
+        time="N sqrt(N)",
+        memory="N (divided), N sqrt(N) (merged)",
+        exponent=1.5,
+        decodes=True,
+        causal=True,
+    )
+    options_type = SparseOptions
+
+    def __init__(self, place: Place, options: SparseOptions, previous: Mixer | None = None) -> None:
+        super().__init__(place, options, previous)
+        self.options = options
+        self.stride = automatic_stride(place) if options.stride == "auto" else options.stride
+        if options.pattern == "fixed" and options.summary > self.stride:
+            raise UserError(
+                f"summary {options.summary} is more than the stride {self.stride}; "
+                f"choose at most {self.stride}"
+            )
+
+    def plan(self, x: Tokens, mask: Mask) -> DividedPlan | MergedPlan:
+        q, k = self.split(self.query(x)), self.split(self.key(x))
+        first, second = self._patterns(mask)
+        if self.options.merged:
+            return MergedPlan((first, second), merged_weights(first, second, q, k))
+        fixed = self.options.pattern == "fixed"
+        seeing = second.allowed.any(dim=-1, keepdim=True) if fixed else None
+        return DividedPlan(q, k, num_first_heads(self.place), first, second, seeing)
+
+    def apply(self, plan: DividedPlan | MergedPlan, v: Values) -> Values:  # type: ignore[override]
+        return plan.spread(v)
+
+    def _patterns(self, mask: Mask) -> tuple[Pattern, Pattern]:
+        """Make the two parts; when merged, the second leaves out what the first has."""
+        stride, causal, merged = self.stride, self.place.causal, self.options.merged
+        if self.options.pattern == "strided":
+            return near(mask, stride, causal), columns(mask, stride, causal, merged)
+        summary = self.options.summary
+        return own_block(mask, stride, causal), summaries(mask, stride, summary, causal, merged)
+
+
+def automatic_stride(place: Place) -> int:
+    """Take the square root of the longest length, which makes both parts equally thin.
+
+    >>> automatic_stride(Place(64, 4, max_length=4096)), automatic_stride(Place(64, 4, 2000))
+    (64, 48)
+    """
+    return 8 * math.ceil(math.sqrt(place.max_length) / 8)
+
+
+def num_first_heads(place: Place) -> int:
+    """Count the heads that take the first part; a single head takes it in even layers."""
+    return 1 - place.layer % 2 if place.num_heads == 1 else (place.num_heads + 1) // 2

@@ -10,7 +10,8 @@ small matrix is written out. What phi is, each mechanism says for itself.
 
 Cost:   time O(N m d), memory O(N m + m d), per head of size d with m features.
 Choice: nothing is added to the normaliser phi(q) . z: a quotient of two sums of positive terms is
-        exact at any scale. It only has a floor, for the row that has no real key.
+        exact at any scale. It only has a floor, for the row that has no real key and for a query
+        whose every feature is all but zero at every key.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,8 @@ from torch import Tensor
 
 from longarena.shapes import Heads, Values
 
-FLOOR = 1e-30
+# the gradient squares the inverse of the normaliser, and the square must fit into 32 bits
+FLOOR = 1e-18
 CHUNK = 64
 
 

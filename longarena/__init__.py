@@ -1,1 +1,15 @@
-"""The Long Range Arena for efficient Transformers."""
+"""The Long Range Arena for efficient Transformers, from Python.
+
+recipe = longarena.preset("listops", "linear", "quick")
+record = longarena.train(longarena.override(recipe, ["model.depth=4"]))
+longarena.measure(["transformer", "linear"], store=Path("runs/records"))
+longarena.report(Path("runs/records"), Path("report"))
+"""
+
+from longarena.measure import measure
+from longarena.recipes.presets import preset
+from longarena.recipes.recipe import Recipe, override
+from longarena.report import report
+from longarena.training.loop import train
+
+__all__ = ["Recipe", "measure", "override", "preset", "report", "train"]

@@ -7,6 +7,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
+# a longer list is shown only when no name in it is near
+LISTED = 20
+
+
 class UserError(ValueError):
     """A mistake in what was asked for; the message is one line and names the remedy."""
 
@@ -19,5 +23,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     """
     names = sorted(known)
     near = get_close_matches(name, names, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}? " if near else ""
-    return UserError(f"unknown {kind} {name!r}; {hint}(known: {', '.join(names) or 'none'})")
+    parts = [f"did you mean {' or '.join(near)}?"] if near else []
+    if not near or len(names) <= LISTED:
+        parts.append(f"(known: {', '.join(names) or 'none'})")
+    return UserError(f"unknown {kind} {name!r}; {' '.join(parts)}")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from longarena.cli.output import RUNS, AsJson, Output, Runs, StoreFolder
+from longarena.errors import UserError
 from longarena.report import report as write_report
 
 OutFolder = Annotated[Path, typer.Option("--out", help="Where the page goes.")]
@@ -20,6 +21,8 @@ def report(
     json: AsJson = False,
 ) -> None:
     """Write the page: tables, charts and published numbers, in one file that works offline."""
+    if store is not None and not store.is_dir():
+        raise UserError(f"there is no folder {store}; records are written by train and measure")
     page = write_report(store or runs / "records", out)
     output = Output(is_json=json)
     output.result({"page": str(page)})

@@ -18,6 +18,7 @@ from longarena.attention.performer import Performer
 from longarena.attention.reformer import Reformer
 from longarena.attention.sinkhorn import Sinkhorn
 from longarena.attention.sparse import Sparse
+from longarena.attention.synthesizer import Synthesizer
 from longarena.attention.transformer import Transformer
 from longarena.errors import UserError, unknown
 from longarena.options import parse
@@ -31,6 +32,7 @@ MIXERS: dict[str, type[Mixer]] = {
     "linformer": Linformer,
     "reformer": Reformer,
     "sinkhorn": Sinkhorn,
+    "synthesizer": Synthesizer,
     "bigbird": BigBird,
     "linear": LinearAttention,
     "performer": Performer,

@@ -1,0 +1,292 @@
+"""Synthesizer: attention weights that are made up instead of found by comparing tokens.
+
+    y_i = sum_j softmax_j(S_ij) v_j
+
+    random              S = R                     R: max_length x max_length, learned or fixed
+    factorized-random   S = R_1 R_2^T             of this rank, learned or fixed
+    dense               S_i = relu(x_i W) T^T     T: max_length x d; each token says where it looks
+    factorized-dense    S_ij = a_i[j // b] b_i[j % b], two such answers of about sqrt(max_length)
+
+With `dot_product` the logits are a mixture of S and q . k / sqrt(d), whose two weights are learned
+and sum to one. A shorter row uses the first rows and columns of every table.
+
+Paper:  Tay et al. (2021), https://arxiv.org/abs/2005.00743
+Cost:   time O(N^2 d), by nature: nothing here is sparse or short. Memory O(N d): factorized-random
+        and dense are dot products, which a fused kernel takes; the other two are computed for a
+        block of queries at a time, and again in the backward pass. `random` has H max_length^2
+        parameters.
+Choice: tables start such that logits have unit variance. As elsewhere, nothing has a bias.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from longarena.attention.base import (
+    Attention,
+    Mixer,
+    MixerCard,
+    Place,
+    projection,
+    visible_keys,
+)
+from longarena.options import Options
+from longarena.shapes import Mask, Tokens, Values
+
+BLOCK = 128
+
+
+class SynthesizerOptions(Options):
+    """Who makes the logits up, and whether dot products are mixed in."""
+
+    variant: Literal["random", "factorized-random", "dense", "factorized-dense"] = (
+        "factorized-random"
+    )
+    rank: int = Field(8, gt=0)
+    trainable: bool = True
+    dot_product: bool = False
+
+    @model_validator(mode="after")
+    def _only_what_the_variant_has(self) -> "SynthesizerOptions":
+        if not self.trainable and "random" not in self.variant:
+            raise ValueError(f"{self.variant} cannot be fixed; leave trainable=true")
+        if self.rank != 8 and self.variant != "factorized-random":
+            raise ValueError(f"{self.variant} has no rank; leave it out")
+        return self
+
+
+@dataclass(frozen=True)
+class DotScores:
+    """Logits that are products of q: (B or 1, H, N, r) and k: (B or 1, H, N, r)."""
+
+    q: Tensor
+    k: Tensor
+
+
+@dataclass(frozen=True)
+class RowScores:
+    """Logits that are a function of tensors (B or 1, H, N, ...) with a row for each query."""
+
+    rows: tuple[Tensor, ...]
+    logits: Callable[..., Tensor]
+
+
+Scores = DotScores | RowScores
+
+
+class Random(nn.Module):
+    """One table of logits for every input."""
+
+    table: Tensor
+
+    def __init__(self, place: Place, options: SynthesizerOptions) -> None:
+        super().__init__()
+        table = torch.randn(place.num_heads, place.max_length, place.max_length)
+        register(self, "table", table, options.trainable)
+
+    def forward(self, x: Tokens) -> RowScores:
+        length = x.shape[1]
+        return RowScores((self.table[None, :, :length, :length],), lambda logits: logits)
+
+
+class FactorizedRandom(nn.Module):
+    """One table of logits for every input, of low rank."""
+
+    left: Tensor
+    right: Tensor
+
+    def __init__(self, place: Place, options: SynthesizerOptions) -> None:
+        super().__init__()
+        for name in ("left", "right"):
+            factor = torch.randn(place.num_heads, place.max_length, options.rank)
+            register(self, name, factor * options.rank**-0.25, options.trainable)
+
+    def forward(self, x: Tokens) -> DotScores:
+        length = x.shape[1]
+        return DotScores(self.left[None, :, :length], self.right[None, :, :length])
+
+
+class Dense(nn.Module):
+    """Two layers that make of each token its logits: the second is a product with a table."""
+
+    def __init__(self, place: Place, options: SynthesizerOptions) -> None:
+        super().__init__()
+        self.answer = Answer(place, place.max_length)
+
+    def forward(self, x: Tokens) -> DotScores:
+        return DotScores(self.answer.hidden(x), self.answer.table[None, :, : x.shape[1]])
+
+
+class FactorizedDense(nn.Module):
+    """Two short answers of each token, whose outer product is its logits."""
+
+    def __init__(self, place: Place, options: SynthesizerOptions) -> None:
+        super().__init__()
+        coarse = math.ceil(math.sqrt(place.max_length))
+        self.coarse = Answer(place, coarse)
+        self.fine = Answer(place, math.ceil(place.max_length / coarse))
+
+    def forward(self, x: Tokens) -> RowScores:
+        def logits(coarse: Tensor, fine: Tensor) -> Tensor:
+            return (coarse[..., :, None] * fine[..., None, :]).flatten(-2)[..., : x.shape[1]]
+
+        return RowScores((self.coarse(x), self.fine(x)), logits)
+
+
+class Answer(nn.Module):
+    """Two layers, per head: token -> head size -> `size` numbers."""
+
+    def __init__(self, place: Place, size: int) -> None:
+        super().__init__()
+        self.num_heads = place.num_heads
+        self.inner = projection(place.width, place.width)
+        table = torch.randn(place.num_heads, size, place.head_size)
+        self.table = nn.Parameter(table * math.sqrt(2 / place.head_size))
+
+    def hidden(self, x: Tokens) -> Tensor:
+        """Give the inner layer, cut into heads."""
+        inner: Tensor = self.inner(x).relu()
+        return rearrange(inner, "b n (h d) -> b h n d", h=self.num_heads)
+
+    def forward(self, x: Tokens) -> Tensor:
+        return self.hidden(x) @ self.table.mT
+
+
+class DotProduct(nn.Module):
+    """The logits of the Transformer."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self.place = place
+        self.query, self.key = (projection(place.width, place.width) for _ in range(2))
+
+    def forward(self, x: Tokens) -> DotScores:
+        q, k = (
+            rearrange(project(x), "b n (h d) -> b h n d", h=self.place.num_heads)
+            for project in (self.query, self.key)
+        )
+        return DotScores(q / math.sqrt(self.place.head_size), k)
+
+
+class Mixture(nn.Module):
+    """Made-up logits and dot products, by two learned weights that sum to one."""
+
+    def __init__(self, synthetic: nn.Module, place: Place) -> None:
+        super().__init__()
+        self.synthetic = synthetic
+        self.dot_product = DotProduct(place)
+        self.balance = nn.Parameter(torch.zeros(2))
+
+    def forward(self, x: Tokens) -> Scores:
+        return mix(self.balance.softmax(dim=0), self.synthetic(x), self.dot_product(x))
+
+
+VARIANTS: dict[str, Callable[[Place, SynthesizerOptions], nn.Module]] = {
+    "random": Random,
+    "factorized-random": FactorizedRandom,
+    "dense": Dense,
+    "factorized-dense": FactorizedDense,
+}
+
+
+def register(module: nn.Module, name: str, values: Tensor, trainable: bool) -> None:
+    """Give the module a tensor that is trained, or one that is only saved."""
+    if trainable:
+        module.register_parameter(name, nn.Parameter(values))
+    else:
+        module.register_buffer(name, values)
+
+
+def mix(weights: Tensor, synthetic: Scores, dot: DotScores) -> Scores:
+    """Add up two kinds of logits; the sum of two products is one product of longer vectors."""
+    if isinstance(synthetic, DotScores):
+        batch = dot.q.shape[0]
+        q, k = (t.expand(batch, -1, -1, -1) for t in (synthetic.q, synthetic.k))
+        return DotScores(
+            torch.cat([weights[0] * q, weights[1] * dot.q], dim=-1), torch.cat([k, dot.k], dim=-1)
+        )
+
+    def logits(q: Tensor, *rows: Tensor) -> Tensor:
+        made_up: Tensor = synthetic.logits(*rows)
+        return weights[0] * made_up + weights[1] * (q @ dot.k.mT)
+
+    return RowScores((dot.q, *synthetic.rows), logits)
+
+
+def dot_attention(scores: DotScores, v: Values, mask: Mask) -> Values:
+    """Attend with a fused kernel, which wants q, k and v of one size."""
+    batch, value_size = v.shape[0], v.shape[-1]
+    size = max(scores.q.shape[-1], value_size)
+    q, k = (
+        F.pad(t, (0, size - t.shape[-1])).expand(batch, -1, -1, -1) for t in (scores.q, scores.k)
+    )
+    keys = visible_keys(mask)[:, None, None, :]
+    v = F.pad(v, (0, size - value_size))
+    y = F.scaled_dot_product_attention(q, k, v, attn_mask=keys, scale=1.0)
+    return y[..., :value_size]
+
+
+def row_attention(scores: RowScores, v: Values, mask: Mask) -> Values:
+    """Attend for a block of queries at a time; only its input is kept for the backward pass."""
+    hidden = ~visible_keys(mask)[:, None, None, :]
+
+    def attend(*rows: Tensor) -> Tensor:
+        logits: Tensor = scores.logits(*rows)
+        return logits.masked_fill(hidden, -math.inf).softmax(dim=-1) @ v
+
+    blocks = zip(*(torch.split(t, BLOCK, dim=2) for t in scores.rows), strict=True)
+    return torch.cat(
+        [
+            checkpoint(attend, *rows, use_reentrant=False, preserve_rng_state=False)
+            for rows in blocks
+        ],
+        dim=2,
+    )
+
+
+@dataclass(frozen=True)
+class SynthesizerPlan:
+    """The logits, in the form that is cheapest, and the keys that are real."""
+
+    scores: Scores
+    mask: Mask
+
+
+class Synthesizer(Attention[SynthesizerPlan]):
+    """Softmax attention with made-up logits."""
+
+    card = MixerCard(
+        name="synthesizer",
+        title="Synthesizer",
+        family="low rank",
+        paper="https://arxiv.org/abs/2005.00743",
+        year=2020,
+        time="N^2 by nature",
+        memory="N; random: max_length^2 parameters per head",
+        exponent=2.0,
+    )
+    options_type = SynthesizerOptions
+    projections = ("value", "output")
+
+    def __init__(
+        self, place: Place, options: SynthesizerOptions, previous: Mixer | None = None
+    ) -> None:
+        super().__init__(place, options, previous)
+        synthetic = VARIANTS[options.variant](place, options)
+        self.scores = Mixture(synthetic, place) if options.dot_product else synthetic
+
+    def plan(self, x: Tokens, mask: Mask) -> SynthesizerPlan:
+        return SynthesizerPlan(self.scores(x), mask)
+
+    def apply(self, plan: SynthesizerPlan, v: Values) -> Values:  # type: ignore[override]
+        if isinstance(plan.scores, DotScores):
+            return dot_attention(plan.scores, v, plan.mask)
+        return row_attention(plan.scores, v, plan.mask)

@@ -14,8 +14,8 @@ import lzma
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -27,25 +27,48 @@ MEGABYTE = 1 << 20
 SUFFIXES = {".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".npz"}
 
 Wanted = Callable[[str], bool]
+Members = Generator[tuple[str, IO[bytes]], None, None]
 
 
 @dataclass(frozen=True)
 class Source:
-    """A local archive, file or folder; reading it moves `bar` on, a megabyte at a time."""
+    """A local archive, file or folder that is being read; `reading` gives one."""
 
     path: Path
-    bar: Bar | None = None
+    bar: Bar
+    opened: ExitStack
 
-    def members(self, wanted: Wanted) -> Iterator[tuple[str, IO[bytes]]]:
+    def members(self, wanted: Wanted) -> Members:
         """Yield the name and content of every wanted file; read it before taking the next."""
-        if self.path.is_dir():
-            return _files(self.path, wanted)
-        return _tar_members(_Watched(self.path, self.bar), wanted)
+        is_folder = self.path.is_dir()
+        found = _files(self.path, wanted) if is_folder else _tar(self.path, self.bar, wanted)
+        # a generator that is left half-way would close its file only when it is collected
+        self.opened.callback(found.close)
+        return found
 
-    @property
-    def megabytes(self) -> int:
-        """The size of an archive, as the bar counts it; 0 for a folder."""
-        return 0 if self.path.is_dir() else self.path.stat().st_size // MEGABYTE
+
+@contextmanager
+def reading(path: Path, bar: Bar | None = None) -> Iterator[Source]:
+    """Open a source; reading it moves `bar` on, a megabyte at a time.
+
+    Every way in which reading a broken archive fails becomes one line.
+    """
+    try:
+        with ExitStack() as opened:
+            yield Source(path, bar or Bar(num_megabytes(path)), opened)
+    except tarfile.ReadError:
+        raise UserError(f"{path} is no tar archive, or is cut off; fetch it again") from None
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, tarfile.TarError) as error:
+        raise _damaged(path, error) from None
+    except OSError as error:
+        if error.errno is None:  # how bz2 reports bad data
+            raise _damaged(path, error) from None
+        raise
+
+
+def num_megabytes(path: Path) -> int:
+    """Return the size of an archive, as the bar counts it; 0 for a folder."""
+    return 0 if path.is_dir() else path.stat().st_size // MEGABYTE
 
 
 def data_name(path: Path) -> str:
@@ -60,26 +83,11 @@ def data_name(path: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", path.name).strip("-.") or "unnamed"
 
 
-@contextmanager
-def intact(path: Path) -> Iterator[None]:
-    """Turn every way in which reading a broken source fails into one line."""
-    try:
-        yield
-    except tarfile.ReadError as error:
-        raise UserError(f"{path} is no tar archive, or is cut off ({error})") from None
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, tarfile.TarError) as error:
-        raise _damaged(path, error) from None
-    except OSError as error:
-        if error.errno is None:  # how bz2 reports bad data
-            raise _damaged(path, error) from None
-        raise
-
-
 def _damaged(path: Path, error: Exception) -> UserError:
     return UserError(f"{path} is damaged or cut off ({error}); fetch it again")
 
 
-def _files(folder: Path, wanted: Wanted) -> Iterator[tuple[str, IO[bytes]]]:
+def _files(folder: Path, wanted: Wanted) -> Members:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if wanted(name) and path.is_file():
@@ -87,8 +95,8 @@ def _files(folder: Path, wanted: Wanted) -> Iterator[tuple[str, IO[bytes]]]:
                 yield name, file
 
 
-def _tar_members(raw: "_Watched", wanted: Wanted) -> Iterator[tuple[str, IO[bytes]]]:
-    with raw, tarfile.open(fileobj=raw, mode="r:*") as archive:
+def _tar(path: Path, bar: Bar, wanted: Wanted) -> Members:
+    with _Watched(path, bar) as raw, tarfile.open(fileobj=raw, mode="r:*") as archive:
         while (member := archive.next()) is not None:
             file = archive.extractfile(member) if member.isreg() and wanted(member.name) else None
             if file is not None:
@@ -103,14 +111,14 @@ def _tar_members(raw: "_Watched", wanted: Wanted) -> Iterator[tuple[str, IO[byte
 class _Watched(io.FileIO):
     """A file that tells a bar how far it has been read."""
 
-    def __init__(self, path: Path, bar: Bar | None) -> None:
+    def __init__(self, path: Path, bar: Bar) -> None:
         super().__init__(path)
         self._bar, self._shown = bar, 0
 
     def read(self, size: int | None = -1) -> bytes:
         content: bytes = super().read(-1 if size is None else size)
         reached = self.tell() // MEGABYTE
-        if self._bar and reached > self._shown:  # tarfile goes back to try another compression
+        if reached > self._shown:  # tarfile goes back to try another compression
             self._bar.advance(reached - self._shown)
             self._shown = reached
         return content

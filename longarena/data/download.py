@@ -27,6 +27,7 @@ from longarena.errors import UserError
 from longarena.progress import Progress
 
 MEGABYTE = 1 << 20
+BLOCK = 1 << 16  # at most this much is lost in a break
 ATTEMPTS = 4
 PAUSE_SECONDS = 1.0
 TIMEOUT_SECONDS = (10.0, 60.0)  # to connect, and between two pieces
@@ -130,7 +131,7 @@ class _Transfer:
             self.progress.bar(label, total // MEGABYTE, done // MEGABYTE) as bar,
             self.partial.open("ab" if done else "wb") as file,
         ):
-            for block in response.iter_content(MEGABYTE):
+            for block in response.iter_content(BLOCK):
                 file.write(block)
                 bar.advance((done + len(block)) // MEGABYTE - done // MEGABYTE)
                 done += len(block)

@@ -5,9 +5,9 @@ an array are answered by stand-ins that only hold what they are given, and every
 refused. So a file can choose no code, whoever wrote it.
 """
 
+import io
 import pickle
 from collections.abc import Callable
-from typing import IO
 
 import numpy as np
 
@@ -57,10 +57,10 @@ class _Reader(pickle.Unpickler):
         return STAND_INS[module, name]
 
 
-def read_pickle(name: str, file: IO[bytes]) -> object:
+def read_pickle(name: str, content: bytes) -> object:
     """Read a pickle of plain values and arrays; raise one line for any other."""
     try:
-        return _Reader(file, encoding="bytes").load()
+        return _Reader(io.BytesIO(content), encoding="bytes").load()
     except Exception as error:
         # a broken pickle can fail in any way, but only inside the reader
         raise UserError(f"{name} is no pickle of plain values and arrays ({error})") from None
@@ -69,12 +69,12 @@ def read_pickle(name: str, file: IO[bytes]) -> object:
 def byte_array(value: object) -> Bytes | None:
     """Return an array of bytes that came out of `read_pickle`; None if it is none."""
     match value:
-        case _Array(state=(_, tuple(shape), _Held(arguments=("u1" | b"u1", *_)), False, content)):
-            pass
-        case _BufferArray(arguments=(content, _Held(arguments=("u1", *_)), tuple(shape), "C")):
+        case _Array(state=(_, tuple(shape), _Held(arguments=("u1" | b"u1", *_)), fortran, content)):
+            order = "F" if fortran else "C"
+        case _BufferArray(arguments=(content, _Held(arguments=("u1", *_)), tuple(shape), order)):
             pass
         case _:
             return None
     if not isinstance(content, bytes | bytearray) or len(content) != np.prod(shape):
         return None
-    return np.frombuffer(content, np.uint8).reshape(shape)
+    return np.frombuffer(content, np.uint8).reshape(shape, order="F" if order == "F" else "C")

@@ -24,7 +24,7 @@ from typing import ClassVar, Literal
 
 import platformdirs
 
-from longarena.data.archive import Source, data_name, intact
+from longarena.data.archive import Source, data_name, num_megabytes, reading
 from longarena.data.download import Download, fetch
 from longarena.data.files import locked
 from longarena.data.ragged import Bytes, Chunk, Store, Writer
@@ -253,14 +253,16 @@ def _write_read(task: Task, home: Path, path: Path, progress: Progress) -> Task:
     # what the data is shows only when all of it has been read: the writer gets its name last
     label = f"preparing {task.card.name} (MB of {path.name})"
     with (
-        intact(path),
+        progress.bar(label, num_megabytes(path)) as bar,
+        reading(path, bar) as source,
         Writer(task.named("").folder(home), {}, task.card.num_sequences) as writer,
-        progress.bar(label, Source(path).megabytes) as bar,
     ):
         counts: Counter[str] = Counter()
-        for split, chunk in task.read(Source(path, bar)):
+        for split, chunk in task.read(source):
             writer.add(split, thinned(chunk, counts[split], task.size))
             counts[split] += len(chunk.labels)
+        if not all(counts[split] for split in SPLITS):
+            raise UserError(f"{path} is too small: {dict(counts)} leaves a split without examples")
         if task.dataset in ("", RELEASE):
             is_official = counts == task.card.sizes
             task = task.named(_release(task) if is_official else _other(path))

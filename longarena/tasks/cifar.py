@@ -77,7 +77,7 @@ def _binary(name: str, file: IO[bytes]) -> Images:
 
 
 def _pickled(name: str, file: IO[bytes]) -> Images:
-    batch = read_pickle(name, file)
+    batch = read_pickle(name, file.read())
     if not isinstance(batch, dict):
         raise UserError(f"{name} holds no dictionary with data and labels")
     plain = {str(k, "ascii") if isinstance(k, bytes) else k: v for k, v in batch.items()}
@@ -90,8 +90,8 @@ def _pickled(name: str, file: IO[bytes]) -> Images:
 
 def _read_npz(source: Source) -> dict[str, Images]:
     try:
-        with np.load(source.path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in ("x_train", "y_train", "x_test", "y_test")}
+        with source.path.open("rb") as file, np.load(file, allow_pickle=False) as found:
+            arrays = {name: found[name] for name in ("x_train", "y_train", "x_test", "y_test")}
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError) as error:
         raise UserError(
             f"{source.path} is no .npz with x_train, y_train, x_test and y_test ({error})"

@@ -7,26 +7,27 @@ The release holds some of them twice, once in each `lra_release`; the inner copy
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import IO, TypeVar
+from typing import IO
 
 from longarena.data.archive import Source
 from longarena.data.download import Download
 from longarena.errors import UserError
+from longarena.tasks.splits import Example
 
 DOWNLOAD = Download("https://storage.googleapis.com/long-range-arena/lra_release.gz", None)
 
-Table = TypeVar("Table")
-
 
 def read_tables(
-    source: Source, splits: Mapping[str, str], parse: Callable[[str, IO[bytes]], Table]
-) -> dict[str, Table]:
+    source: Source, splits: Mapping[str, str], parse: Callable[[str, IO[bytes]], list[Example]]
+) -> dict[str, list[Example]]:
     """Parse the file of each split, given by its name; of two copies take the inner one."""
-    found: dict[str, tuple[int, Table]] = {}
+    found: dict[str, tuple[int, list[Example]]] = {}
     for name, file in source.members(lambda name: name.rpartition("/")[2] in splits):
         split, depth = splits[name.rpartition("/")[2]], name.count("/")
         if split not in found or found[split][0] < depth:
             found[split] = depth, parse(name, file)
+            if not found[split][1]:
+                raise UserError(f"{name} has no rows")
     missing = [name for name, split in splits.items() if split not in found]
     if missing:
         raise UserError(f"{source.path} has no {' and no '.join(missing)}")

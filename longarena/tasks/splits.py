@@ -17,11 +17,11 @@ Example = tuple[tuple[bytes, ...], int]  # its sequences, one or two, and its la
 
 
 def held_out(labels: Integers, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Mark a tenth of each class for validation, at random."""
+    """Mark a tenth of each class for validation, at random, and at least one example."""
     chosen = np.zeros(len(labels), bool)
     for label in np.unique(labels):
         of_class = rng.permutation(np.flatnonzero(labels == label))
-        chosen[of_class[: round(len(of_class) * VALID_SHARE)]] = True
+        chosen[of_class[: scaled(len(of_class), VALID_SHARE)]] = True
     return chosen
 
 
@@ -37,6 +37,8 @@ def scaled(count: int, size: float) -> int:
 def thinned(chunk: Chunk, start: int, size: float) -> Chunk:
     """Keep an even share of the examples numbered from `start`: of n, `scaled(n, size)` in all."""
     number = len(chunk.labels)
+    if size == 1 or number == 0:
+        return chunk
     reached = np.array([scaled(start + i, size) for i in range(number + 1)])
     keep = np.diff(reached) > 0
     lengths = chunk.lengths.reshape(number, -1)

@@ -71,7 +71,9 @@ def python_2_pickle(batch):
     shape = b"".join(pickle.BININT + struct.pack("<i", n) for n in pixels.shape) + pickle.TUPLE2
     dtype = b"cnumpy\ndtype\n" + _old("u1") + b"K\x00K\x01\x87R"
     dtype += b"(K\x03" + _old("|") + b"NNN" + minus_one * 2 + b"K\x00tb"
-    array = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85" + _old("b") + b"\x87R"
+    array = (
+        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85" + _old("b") + b"\x87R"
+    )
     array += b"(K\x01" + shape + dtype + pickle.NEWFALSE
     array += pickle.BINSTRING + struct.pack("<i", pixels.size) + pixels.tobytes() + b"tb"
     numbers = b"](" + b"".join(b"K" + bytes([label]) for label in labels) + b"e"

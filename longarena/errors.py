@@ -6,7 +6,6 @@ The command line prints it without a traceback and ends with exit code 2.
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-
 # a longer list is shown only when no name in it is near
 LISTED = 20
 

@@ -1,0 +1,29 @@
+"""Calling the command line as a user does: in a process of its own, in a folder of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from training.runs import SMALL
+
+SMALL_WORDS = [word for change in SMALL for word in ("--set", change)]
+
+
+def start(*words, folder, **environment):
+    """Start a command; standard output and error are pipes."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "longarena", *map(str, words)],
+        cwd=folder,
+        env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def call(*words, folder, **environment):
+    """Run a command to its end; return its exit code, output and errors."""
+    process = start(*words, folder=Path(folder), **environment)
+    output, errors = process.communicate(timeout=120)
+    return process.returncode, output, errors

@@ -1,0 +1,67 @@
+"""A training that is killed with no chance to say goodbye, and started again."""
+
+import json
+import signal
+import time
+
+import pytest
+from cli.commands import SMALL_WORDS, call, start
+
+WORDS = ["train", "listops", "linear", *SMALL_WORDS, "--set", "steps=40", "--quiet", "--json"]
+
+
+def exact(output):
+    """The numbers of a record that must not depend on when it was killed."""
+    record = json.loads(output)
+    metrics = record["metrics"]
+    return metrics["test"], metrics["valid"], metrics["best_step"], record["curve"]
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unbroken")
+    code, output, errors = call(*WORDS, folder=folder, LONGARENA_HOME=str(folder / "home"))
+    assert code == 0, errors
+    return exact(output)
+
+
+@pytest.mark.parametrize("line", [1, 6])
+def test_a_killed_run_started_again_ends_with_the_same_numbers(tmp_path, unbroken, line):
+    process = start(*WORDS, folder=tmp_path)
+    wait_for_log(tmp_path, line)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not list(tmp_path.glob("runs/*/*/*/record.json")), "it ended before it was killed"
+    code, output, errors = call(*WORDS, folder=tmp_path)
+    assert code == 0, errors
+    assert exact(output) == unbroken
+
+
+def test_a_second_process_is_refused_while_the_first_trains(tmp_path):
+    words = ["train", "listops", "linear", *SMALL_WORDS, "--set", "steps=100000"]
+    process = start(*words, folder=tmp_path)
+    try:
+        wait_for_log(tmp_path, 1)
+        code, _, errors = call(*words, folder=tmp_path)
+        assert code == 2
+        assert "in use by another process" in errors
+        assert len(errors.splitlines()) == 1
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "the same command goes on from there" in errors
+        assert "Traceback" not in errors
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for_log(folder, lines):
+    """Wait until a training has written this many lines to its log."""
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        logs = list(folder.glob("runs/*/*/*/log.jsonl"))
+        if logs and len(logs[0].read_text().splitlines()) >= lines:
+            return
+        time.sleep(0.005)
+    raise TimeoutError("the training wrote nothing")

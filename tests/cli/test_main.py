@@ -1,0 +1,113 @@
+import json
+import sys
+
+import pytest
+from training.runs import SMALL
+
+from longarena.cli import main as main_module
+
+SMALL_WORDS = [word for change in SMALL for word in ("--set", change)]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Call the command line in this process; return exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["longarena", *words])
+        with pytest.raises(SystemExit) as ended:
+            main_module.main()
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("train listop linear", "did you mean listops"),
+        ("train listops liner", "did you mean linear"),
+        ("train listops linear --preset quik", "did you mean quick"),
+        ("train listops linear --set model.dept=2", "did you mean model.depth"),
+        ("train listops linear --set task.max_lenth=2", "did you mean task.max_length"),
+        ("train listops linear --set steps=many", "valid integer"),
+        ("train listops linear --set depth", "key=value"),
+        ("train listops linear --set model.num_heads=7", "not a multiple of num_heads 7"),
+        ("train listops nowhere:Mixer", "cannot load the mixer"),
+        ("train listops", "Missing argument"),
+        ("train listops linear --steps 0", "--steps"),
+        ("trian listops linear", "Did you mean 'train'"),
+        ("evaluate abcdef", "unknown run 'abcdef'"),
+        ("data show listops", "run: longarena data prepare listops"),
+        ("data prepare listops --size 7", "0 < size <= 1"),
+        ("data prepare listops --set max_length=3", "min_length 501 is above max_length 3"),
+        ("data prepare listops --set max_dept=3", "did you mean max_depth"),
+        ("data prepare listops --source nowhere.tar.gz", "nowhere.tar.gz"),
+        ("report --store nowhere", "there is no folder nowhere"),
+        ("measure liner", "did you mean linear"),
+    ],
+)
+def test_a_mistake_is_one_line_with_the_remedy_and_exit_code_2(run, words, answer):
+    code, output, errors = run(*words.split())
+    assert (code, output) == (2, "")
+    assert answer in errors
+    assert len(errors.splitlines()) == 1
+
+
+def test_a_full_disk_is_one_line(run, monkeypatch):
+    def no_space(*_, **__):
+        raise OSError(28, "No space left on device", "runs/x")
+
+    monkeypatch.setattr("longarena.cli.train.train_recipe", no_space)
+    code, _, errors = run("train", "listops", "linear")
+    assert (code, errors) == (2, "longarena: No space left on device: runs/x\n")
+
+
+def test_training_tells_what_it_found_and_what_comes_next(run):
+    code, output, _ = run("train", "listops", "linear", *SMALL_WORDS, "--quiet")
+    assert code == 0
+    assert "test accuracy" in output
+    assert "majority class" in output
+    assert "next: longarena evaluate" in output
+
+
+def test_a_run_is_trained_evaluated_listed_and_reported(run, tmp_path):
+    _, output, _ = run("train", "listops", "linear", *SMALL_WORDS, "--quiet", "--json")
+    record = json.loads(output)
+    _, output, _ = run("evaluate", record["id"], "--quiet", "--json")
+    assert json.loads(output) == record["metrics"]["test"]
+    _, output, _ = run("list", "runs", "--json")
+    assert [(row["run"], row["state"]) for row in json.loads(output)] == [
+        (record["id"], "finished")
+    ]
+    code, output, _ = run("report")
+    assert code == 0
+    assert record["id"] in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_data_is_prepared_and_shown(run):
+    words = ["listops", "--set", "min_length=4", "--set", "max_length=30", "--size", "0.002"]
+    code, output, _ = run("data", "prepare", *words, "--quiet")
+    assert code == 0
+    assert "train 192, valid 4, test 4" in output
+    assert "padding" in output
+    code, output, _ = run("data", "show", *words, "--count", "2")
+    assert code == 0
+    assert output.count(" = ") == 2
+
+
+@pytest.mark.parametrize("what", ["tasks", "attention", "presets"])
+def test_every_table_can_be_listed(run, what):
+    code, output, _ = run("list", what)
+    assert code == 0
+    assert len(output.splitlines()) > 2
+
+
+def test_the_tour_goes_all_the_way(run, tmp_path):
+    code, output, _ = run("tour", "--steps", "3", "--quiet")
+    assert code == 0
+    page = tmp_path / "report" / "index.html"
+    assert str(page) in output
+    assert "Linear Transformer" in page.read_text()

@@ -15,12 +15,14 @@ Choice: `apply` hides `nn.Module.apply(fn)`, which nothing here uses.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Literal, TypeVar
 
 from einops import rearrange
 from torch import Tensor, nn
 
+from longarena.attention.choices import Choices
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
 
@@ -80,6 +82,9 @@ class Mixer(nn.Module, ABC):
     # how many tokens the encoder must put before each sequence for this mixer to see all by
     num_global_tokens: int = 0
 
+    # where to keep discrete choices, set by whoever will compute the forward pass again
+    choices: Choices | None = None
+
     def __init__(self, place: Place, options: Options, previous: "Mixer | None" = None) -> None:
         super().__init__()
         self.place = place
@@ -87,6 +92,10 @@ class Mixer(nn.Module, ABC):
     @abstractmethod
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         """Mix the real tokens; what stands at padded positions of the result means nothing."""
+
+    def choose(self, make: Callable[[], Tensor]) -> Tensor:
+        """Make a discrete choice, such as a bucket, once for a pass that is computed twice."""
+        return make() if self.choices is None else self.choices.take(make)
 
     def begin_step(self, step: int) -> None:
         """Draw what changes during training, as a function of (seed, layer, step)."""

@@ -82,7 +82,8 @@ def hash_tokens(
     low = hash_digit(rotated[..., : MAX_DIGIT // 2], counts[0])
     high = hash_digit(rotated[..., MAX_DIGIT // 2 :], counts[1])
     last = counts.prod(dim=0)[:, None, None]
-    return torch.where(mask[:, None, :], high * counts[0][:, None, None] + low, last)
+    buckets = torch.where(mask[:, None, :], high * counts[0][:, None, None] + low, last)
+    return buckets.int()
 
 
 class ReformerOptions(Options):
@@ -125,10 +126,9 @@ class Reformer(Attention[ReformerPlan]):
     def plan(self, x: Tokens, mask: Mask) -> ReformerPlan:
         q = self.split(self.query(x))
         rotations = self.step_rotations if self.training else self.rotations
-        buckets = hash_tokens(q.detach(), mask, rotations, self.options.bucket_size)
-        rounds = sort_in_rounds(
-            rearrange(buckets, "r b h n -> r (b h) n"), self.options.bucket_size
-        )
+        size = self.options.bucket_size
+        buckets = self.choose(lambda: hash_tokens(q.detach(), mask, rotations, size))
+        rounds = sort_in_rounds(rearrange(buckets, "r b h n -> r (b h) n"), size)
         return ReformerPlan(q, F.normalize(q, dim=-1), rounds)
 
     def apply(self, plan: ReformerPlan, v: Values) -> Values:  # type: ignore[override]

@@ -8,7 +8,11 @@ from longarena.options import Options, Value
 
 
 class ModelConfig(Options):
-    """An encoder of `depth` layers around one kind of mixer, a pooling and a head."""
+    """An encoder of `depth` layers around one kind of mixer, a pooling and a head.
+
+    `reversible` layers keep no activations (`reversible.py`); with `mlp_chunks` > 1 the MLP takes a
+    sequence in so many pieces and keeps nothing of them. Both save memory and cost time.
+    """
 
     mixer: str
     options: dict[str, Value] = Field(default_factory=dict)
@@ -19,6 +23,8 @@ class ModelConfig(Options):
     positions: Literal["learned", "sinusoidal"]
     pooling: Literal["mean", "cls"]
     dropout: float = Field(ge=0, lt=1)
+    reversible: bool = False
+    mlp_chunks: int = Field(1, gt=0)
 
     @model_validator(mode="after")
     def _heads_divide_the_width(self) -> "ModelConfig":

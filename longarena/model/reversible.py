@@ -1,0 +1,152 @@
+"""Reversible residual layers: activations are computed again from the outputs, not kept.
+
+Two streams take turns, each adding to itself what it hears from the other, so that every step can
+be undone:
+
+    y1 = x1 + mix(x2)    y2 = x2 + feed(y1)
+    x2 = y2 - feed(y1)   x1 = y1 - mix(x2)
+
+The backward pass goes down the layers with the streams: it computes one half of a layer again,
+takes its gradient, and subtracts. The memory of activations is that of one layer, at any depth; the
+price is one more forward pass. Dropout and precision are those of the first time, and so are
+discrete choices, which rounding could turn (`attention/choices.py`).
+
+Paper:  Gomez et al. (2017), https://arxiv.org/abs/1707.04585; in Reformer (Kitaev et al., 2020)
+Choice: both streams start from the embedding and their mean is the output, so that a reversible
+        encoder has the parameters of an ordinary one.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import get_device_states, set_device_states
+
+from longarena.attention import Mixer
+from longarena.attention.choices import Choices
+from longarena.shapes import Mask, Tokens
+
+
+@runtime_checkable
+class Halves(Protocol):
+    """A layer in two halves, neither of which adds its input."""
+
+    mixer: Mixer
+
+    def mix(self, x: Tokens, mask: Mask) -> Tokens:
+        """Let positions talk."""
+
+    def feed(self, x: Tokens) -> Tokens:
+        """Change each position by itself."""
+
+
+def run_reversible(
+    layers: Sequence[Halves], x: Tokens, mask: Mask, parameters: Sequence[Tensor]
+) -> Tokens:
+    """Run all layers without keeping their activations; `parameters` are those of all layers."""
+    first, second = _Run.apply(layers, mask, x, x, *parameters)  # type: ignore[no-untyped-call]
+    mean: Tensor = (first + second) / 2
+    return mean
+
+
+class _Run(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, layers: Sequence[Halves], mask: Mask, x1: Tokens, x2: Tokens, *parameters: Tensor
+    ) -> tuple[Tokens, Tokens]:
+        ctx.moments = []
+        for layer in layers:
+            before_mix = Moment.now(x2)
+            with _choices(layer.mixer, before_mix.choices):
+                x1 = x1 + layer.mix(x2, mask)
+            before_feed = Moment.now(x1)
+            x2 = x2 + layer.feed(x1)
+            ctx.moments.append((before_mix, before_feed))
+        ctx.layers = layers
+        ctx.save_for_backward(mask, x1, x2, *parameters)
+        return x1, x2
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d1: Tokens, d2: Tokens) -> tuple[Tensor | None, ...]:
+        mask, x1, x2, *parameters = ctx.saved_tensors
+        gradients = Gradients(parameters)
+        for layer, (before_mix, before_feed) in zip(
+            reversed(ctx.layers), reversed(ctx.moments), strict=True
+        ):
+            with before_feed.again():
+                fed, change = gradients.through(layer.feed, x1, d2)
+            x2, d1 = x2 - fed, d1 + change
+            with before_mix.again(), _choices(layer.mixer, before_mix.choices):
+                mixed, change = gradients.through(_mixing(layer, mask), x2, d1)
+            x1, d2 = x1 - mixed, d2 + change
+        return None, None, d1, d2, *gradients.totals
+
+
+def _mixing(layer: Halves, mask: Mask) -> Callable[[Tokens], Tokens]:
+    return lambda x: layer.mix(x, mask)
+
+
+@contextmanager
+def _choices(mixer: Mixer, choices: Choices) -> Iterator[None]:
+    """Have a mixer make its discrete choices here."""
+    mixer.choices = choices
+    try:
+        yield
+    finally:
+        mixer.choices = None
+
+
+class Gradients:
+    """The gradients of all parameters, added up half a layer at a time."""
+
+    def __init__(self, parameters: Sequence[Tensor]) -> None:
+        self.parameters = parameters
+        self.totals: list[Tensor | None] = [None] * len(parameters)
+
+    def through(
+        self, half: Callable[[Tokens], Tokens], x: Tokens, dy: Tokens
+    ) -> tuple[Tokens, Tokens]:
+        """Compute a half again; return what it gives and the gradient at its input."""
+        x = x.detach().requires_grad_()
+        with torch.enable_grad():
+            y = half(x)
+        # a layer may use parameters of another, so each half is asked for all
+        found = torch.autograd.grad(y, (x, *self.parameters), dy, allow_unused=True)
+        for index, gradient in enumerate(found[1:]):
+            if gradient is not None:
+                total = self.totals[index]
+                self.totals[index] = gradient if total is None else total.add_(gradient)
+        return y.detach(), found[0]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a recomputation must find as it was: random states, precision, choices."""
+
+    state: Tensor
+    devices: list[int]
+    device_states: list[Tensor]
+    autocast: torch.autocast
+    choices: Choices
+
+    @staticmethod
+    def now(x: Tensor) -> "Moment":
+        """Note how things are before a computation on `x`."""
+        kind = x.device.type
+        autocast = torch.autocast(
+            kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind)
+        )
+        return Moment(torch.get_rng_state(), *get_device_states(x), autocast, Choices())
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Have everything as it was; leave the random states alone afterwards."""
+        with torch.random.fork_rng(self.devices), self.autocast, self.choices.replayed():
+            torch.set_rng_state(self.state)
+            set_device_states(self.devices, self.device_states)
+            yield

@@ -1,0 +1,91 @@
+import pytest
+import torch
+from attention import definitions
+from model.cases import classifier, gradients, ids, peak_bytes
+
+from longarena.attention import MIXERS
+from longarena.attention.base import Mixer
+from longarena.errors import UserError
+
+
+def two_streams(encoder, x, mask):
+    """The same function as an ordinary graph, which keeps every activation."""
+    first = second = x
+    for layer in encoder.layers:
+        first = first + layer.mix(second, mask)
+        second = second + layer.feed(first)
+    return encoder.norm((first + second) / 2)
+
+
+def ordinary(model):
+    model.encoder.forward = lambda x, mask: two_streams(model.encoder, x, mask)
+    return model
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize("name", MIXERS)
+def test_gradients_equal_those_of_the_ordinary_two_streams(name, dropout):
+    changes = {"options": definitions.of(name).SMALL, "dropout": dropout}
+    reversible = classifier(name, reversible=True, **changes).double()
+    expected = gradients(ordinary(classifier(name, **changes).double()), ids(61, 40))
+    found = gradients(reversible, ids(61, 40))
+    assert found.keys() == expected.keys()
+    for key, gradient in expected.items():
+        torch.testing.assert_close(found[key], gradient, atol=1e-10, rtol=1e-8, msg=key)
+
+
+@pytest.mark.parametrize("name", ["transformer", "reformer", "sinkhorn"])
+def test_in_single_precision_they_are_equal_to_rounding(name):
+    # long and deep enough that rounding would move some tokens to another bucket
+    sizes = {"max_length": 1024, "depth": 6, "width": 32}
+    expected = gradients(ordinary(classifier(name, **sizes)), ids(*[1024] * 4))
+    found = gradients(classifier(name, reversible=True, **sizes), ids(*[1024] * 4))
+    for key, gradient in expected.items():
+        scale = gradient.abs().max()
+        assert (found[key] - gradient).abs().max() <= 1e-5 * max(1.0, scale), key
+
+
+def test_memory_does_not_grow_with_depth():
+    sequences = ids(*[512] * 4)
+
+    def activation_bytes(depth, reversible):
+        model = classifier("linear", max_length=512, depth=depth, reversible=reversible)
+        return peak_bytes(model, sequences) - sum(8 * p.nbytes for p in model.parameters())
+
+    assert activation_bytes(8, True) < 1.05 * activation_bytes(2, True)
+    assert activation_bytes(8, False) > 2.5 * activation_bytes(2, False)
+
+
+def test_a_reversible_encoder_has_the_parameters_of_an_ordinary_one():
+    plain, reversible = (classifier("linear", reversible=choice) for choice in (False, True))
+    expected, found = plain.state_dict(), reversible.state_dict()
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(expected[key], found[key]) for key in expected)
+
+
+def test_in_eval_mode_nothing_is_drawn():
+    model = classifier("linear", reversible=True, dropout=0.5).eval()
+    with torch.no_grad():
+        assert torch.equal(model(ids(61)), model(ids(61)))
+
+
+def test_the_random_stream_goes_on_as_if_nothing_were_computed_twice():
+    model = classifier("linear", reversible=True, dropout=0.5)
+    torch.manual_seed(0)
+    y = model(ids(61)).sum()
+    before = torch.get_rng_state()
+    y.backward()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+class LossOfItsOwn(Mixer):
+    def forward(self, x, mask):
+        return x
+
+    def extra_loss(self):
+        return torch.zeros(())
+
+
+def test_a_mixer_with_a_loss_of_its_own_is_refused():
+    with pytest.raises(UserError, match="reversible=false"):
+        classifier("model.test_reversible:LossOfItsOwn", reversible=True)

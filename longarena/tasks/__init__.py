@@ -7,6 +7,7 @@ from longarena.options import parse
 from longarena.tasks.base import Task
 from longarena.tasks.image import Image
 from longarena.tasks.listops import ListOps
+from longarena.tasks.pathfinder import Pathfinder, Pathfinder64, Pathfinder256, PathX
 from longarena.tasks.retrieval import Retrieval
 from longarena.tasks.text import Text
 
@@ -15,6 +16,10 @@ TASKS: dict[str, type[Task]] = {
     "text": Text,
     "retrieval": Retrieval,
     "image": Image,
+    "pathfinder": Pathfinder,
+    "path-x": PathX,
+    "pathfinder-64": Pathfinder64,
+    "pathfinder-256": Pathfinder256,
 }
 
 

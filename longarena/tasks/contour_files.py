@@ -1,0 +1,113 @@
+"""The files that Pathfinder comes in: PNG images, and metadata with a row for each.
+
+    pathfinder{32,64,128,256}/{curv_baseline,curv_contour_length_9,curv_contour_length_14}/
+        imgs/<batch>/sample_<n>.png      8-bit grey
+        metadata/<batch>.npy             imgs/<batch> sample_<n>.png <n> <label> ...
+
+In the release a metadata file is plain text under the name of a NumPy file, one line an image; the
+original generator writes a true array of strings. Both are read. Images of no bytes are skipped
+(there is one). What the release holds twice is taken from the inner copy.
+
+Choice: the images stay compressed until they are written, about a kilobyte each: which split one
+        belongs to shows only when all names are known.
+"""
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from longarena.data.archive import Source
+from longarena.data.png import decode
+from longarena.data.ragged import Bytes
+from longarena.errors import UserError
+
+FOLDERS = {6: "curv_baseline", 9: "curv_contour_length_9", 14: "curv_contour_length_14"}
+IMAGE = re.compile(r"imgs/(\d+)/sample_(\d+)\.png")
+NUMPY = b"\x93NUMPY"
+LABEL = 3  # column
+
+Key = tuple[int, int]  # batch, number in it
+
+
+@dataclass(frozen=True)
+class PackedImage:
+    """An image that is still compressed; `pixels` gives it."""
+
+    name: str
+    content: bytes
+    label: int
+    side: int
+
+    def pixels(self) -> Bytes:
+        """Decode the image; refuse one of another size."""
+        found = decode(self.content, self.name)
+        if found.shape != (self.side, self.side):
+            raise UserError(f"{self.name} has {found.shape} pixels instead of {(self.side,) * 2}")
+        return found
+
+
+def read_images(source: Source, side: int, difficulty: int) -> list[PackedImage]:
+    """Read the images of one size and difficulty, in the order of batch and number."""
+    place = f"pathfinder{side}/{FOLDERS[difficulty]}"
+    images, labels = _collect(source, place)
+    if not labels:
+        raise UserError(f"{source.path} has no {place}/metadata/*.npy with labels")
+    missing = sorted(set(labels) ^ set(images))
+    if missing:
+        batch, number = missing[0]
+        lack = "metadata row" if missing[0] in images else "image"
+        raise UserError(
+            f"{source.path} has no {lack} for {place}/imgs/{batch}/sample_{number}.png"
+            f" (and {len(missing) - 1} more); fetch it again"
+        )
+    return [
+        PackedImage(name, content, labels[key], side)
+        for key, (name, content) in sorted(images.items())
+        if content
+    ]
+
+
+def _collect(source: Source, place: str) -> tuple[dict[Key, tuple[str, bytes]], dict[Key, int]]:
+    """Gather the compressed images and the labels under a place, of two copies the inner one."""
+    # a folder may itself be that place, or lie within it
+    prefix = f"{source.path.resolve().as_posix()}/" if source.path.is_dir() else ""
+    member = re.compile(rf"(?:.*/)?{place}/(imgs/\d+/sample_\d+\.png|metadata/\d+\.npy)")
+    images: dict[Key, tuple[str, bytes]] = {}
+    labels: dict[Key, int] = {}
+    for name, file in source.members(lambda name: member.fullmatch(prefix + name) is not None):
+        content = file.read()
+        match = IMAGE.search(name)
+        if match is None:
+            labels |= _labels(name, content)
+        else:
+            key = int(match[1]), int(match[2])
+            if key not in images or images[key][0].count("/") < name.count("/"):
+                images[key] = name, content
+    return images, labels
+
+
+def _labels(name: str, content: bytes) -> dict[Key, int]:
+    """Read the label of every image of a metadata file."""
+    labels: dict[Key, int] = {}
+    for number, columns in enumerate(_rows(name, content), start=1):
+        match = IMAGE.fullmatch("/".join(columns[:2]))
+        if match is None or len(columns) <= LABEL or columns[LABEL] not in ("0", "1"):
+            raise UserError(f"{name}, line {number}: {' '.join(columns)!r} has no image and label")
+        labels[int(match[1]), int(match[2])] = int(columns[LABEL])
+    return labels
+
+
+def _rows(name: str, content: bytes) -> Iterator[list[str]]:
+    if not content.startswith(NUMPY):
+        lines = content.decode("utf-8", "replace").splitlines()
+        return (line.split() for line in lines if line.strip())
+    try:
+        table = np.load(io.BytesIO(content), allow_pickle=False)
+    except ValueError as error:
+        raise UserError(f"{name} is no array of strings ({error})") from None
+    if table.ndim != 2 or table.dtype.kind not in "US":
+        raise UserError(f"{name} is no table of strings but {table.dtype} {table.shape}")
+    return iter(table.astype(str).tolist())

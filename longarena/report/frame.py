@@ -21,8 +21,8 @@ Range = tuple[float, float]
 Spec = dict[str, object]
 
 HEIGHT = 340
-WIDTH = 640  # that names are laid out for; the real one follows the page
-NAME_WIDTH = 110.0
+WIDTH = 480  # that names are laid out for, between a phone's and a desk's
+NAME_WIDTH = 125.0
 LARGEST_DOT = 900.0
 
 COLOURS = (
@@ -32,6 +32,7 @@ COLOURS = (
 DASHES = ((1, 0), (6, 3), (2, 2))
 MUTED, INK, RULE = "#585c64", "#1b1d21", "#e3e3de"
 CONFIG = {
+    "background": None,
     "font": "system-ui, sans-serif",
     "view": {"stroke": None},
     "axis": {
@@ -154,8 +155,8 @@ def _marks(plot: Plot) -> alt.Chart:
             opacity=alt.condition(hover, alt.value(1), alt.value(0.15)),
             tooltip=[
                 alt.Tooltip("mixer:N", title="mechanism"),
-                alt.Tooltip("x:Q", title=plot.frame.x_title, format=",.4~g"),
-                alt.Tooltip("y:Q", title=plot.frame.y_title, format=",.4~g"),
+                alt.Tooltip("x:Q", title=plot.frame.x_title, format=",.4~r"),
+                alt.Tooltip("y:Q", title=plot.frame.y_title, format=",.4~r"),
             ],
         )
         .add_params(hover)
@@ -171,7 +172,7 @@ def _names(plot: Plot) -> alt.Chart:
 
 
 def _x(plot: Plot) -> alt.X:
-    axis = alt.Axis(format=",~g", grid=False, tickCount=6)
+    axis = alt.Axis(format=",.4~r", grid=False, tickCount=6)
     if plot.frame.x_ticks:
         axis = alt.Axis(format="d", grid=False, values=list(plot.frame.x_ticks))
     scale = alt.Scale(type=_kind(plot.frame.is_x_log), domain=list(plot.x_range), nice=False)
@@ -181,7 +182,7 @@ def _x(plot: Plot) -> alt.X:
 def _y(plot: Plot) -> alt.Y:
     domain = alt.ExprRef(f"{[list(limits) for limits in plot.y_ranges]}[panel]")
     scale = alt.Scale(type=_kind(plot.frame.is_y_log), domain=domain, nice=False)
-    axis = alt.Axis(format=",~g", tickCount=6)
+    axis = alt.Axis(format=",.4~r", tickCount=6)
     return alt.Y("y:Q", title=plot.frame.y_title, scale=scale, axis=axis)
 
 

@@ -32,7 +32,8 @@ def task_title(name: str) -> str:
 
 def column_parts(column: Column, among: Sequence[Column]) -> list[str]:
     """Say what a column is, with its data and machine where others differ only in those."""
-    parts = [f"version {column.version}, {column.preset}", column.variant, column.changes]
+    variant = column.variant.replace(",", ", ")
+    parts = [f"version {column.version}, {column.preset}", variant, column.changes]
     same = [other for other in among if _plain(other) == _plain(column)]
     if len({other.fingerprint for other in same}) > 1:
         parts.append(f"data {column.fingerprint[:8]}")

@@ -1,0 +1,67 @@
+"""Pages opened in the Chromium of the machine; skipped where there is none."""
+
+import shutil
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from longarena.report import write_page
+
+QUIET = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+ALL_DRAWN = (
+    "document.querySelectorAll('.plot svg').length === document.querySelectorAll('.plot').length"
+)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("no chromium on the path: install it to test the page in a browser")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
+    """Write the page of some records, once for all tests that read it."""
+    pages = {}
+
+    def write(records):
+        if id(records) not in pages:
+            folder = tmp_path_factory.mktemp("page")
+            pages[id(records)] = (records, write_page(records, folder))
+        return pages[id(records)][1]
+
+    return write
+
+
+@pytest.fixture
+def open_page(chromium, written):
+    """Open the page of some records, and see that it stayed quiet to the end."""
+    contexts, complaints = [], []
+
+    def open_(records, width=1280, scheme="light"):
+        path = written(records)
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.on("request", lambda r: r.url == path.as_uri() or complaints.append(r.url))
+        page.goto(path.as_uri())
+        page.wait_for_function(ALL_DRAWN)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert complaints == []

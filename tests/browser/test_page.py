@@ -1,0 +1,211 @@
+"""The page as a reader meets it: in a real browser, by eye, mouse and keyboard."""
+
+from pathlib import Path
+
+import pytest
+from report.examples import measure_record, run_record
+from report.test_page import HOSTILE, hostile_records
+
+from longarena.report import write_page
+from longarena.report.names import ratio
+from longarena.store.folder import Records
+
+SCORES = {"transformer": 0.3721, "linear": 0.3384, "mine:Own": 0.1712}
+SHORT = ["task.max_length=128"]
+RECORDS = Records(
+    runs=[
+        *(run_record(mixer, seed, score) for mixer, score in SCORES.items() for seed in (0, 1)),
+        run_record("linear", 0, 0.5, SHORT, variant="max_length=128"),
+    ],
+    measurements=[
+        measure_record(mixer, length, speed * 1024 / length)
+        for mixer, speed in [("transformer", 4.0), ("linear", 6.0), ("mine:Own", 5.0)]
+        for length in (1024, 2048)
+    ],
+)
+
+
+def cells(page, selector):
+    return [text.strip() for text in page.locator(selector).all_inner_texts()]
+
+
+def mechanisms(page, table="#accuracy-table"):
+    return [text.splitlines()[0] for text in cells(page, f"{table} tbody th")]
+
+
+def test_the_accuracy_table_shows_the_numbers_of_the_records(open_page):
+    page = open_page(RECORDS)
+    shown = cells(page, "#accuracy-table tbody td:nth-child(2) .value")
+    assert shown == [f"{100 * score:.1f}" for score in SCORES.values()]
+    assert cells(page, "#accuracy-table tbody td:nth-child(3) .value") == ["50.0"]
+    assert cells(page, "#accuracy-table tfoot td") == ["17.0", "17.0"]
+    assert page.locator("#accuracy-table tbody td:nth-child(2) .mark[role=img]").count() == 2
+
+
+def test_the_cost_tables_show_speed_and_ratio(open_page):
+    page = open_page(RECORDS)
+    linear = page.locator(".steps_per_second tbody tr", has_text="Linear Transformer")
+    assert linear.locator("td").all_inner_texts() == [f"6.00\n{ratio(1.5)}", f"3.00\n{ratio(1.5)}"]
+
+
+def test_every_chart_is_drawn_with_every_mechanism_named(open_page):
+    page = open_page(RECORDS)
+    assert page.locator("figure .plot svg").count() == 4
+    for name in ("Transformer", "Linear Transformer", "mine:Own"):
+        assert page.locator(f"figure[data-chart=speed] svg >> text='{name}'").count() == 1
+    assert page.locator("figure[data-chart=speed] svg .mark-symbol path").count() == 6
+
+
+def test_a_chart_shows_the_column_that_is_chosen(open_page):
+    page = open_page(RECORDS)
+    dots = page.locator("figure[data-chart=picture] svg .mark-symbol.role-mark path")
+    assert dots.count() == 3
+    page.select_option("figure[data-chart=picture] select", index=1)
+    page.wait_for_function(
+        "document.querySelectorAll('[data-chart=picture] .mark-symbol.role-mark path').length === 1"
+    )
+
+
+def test_a_click_sorts_and_another_reverses(open_page):
+    page = open_page(RECORDS)
+    header = page.locator("#accuracy-table thead th").nth(1)
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "descending"
+    assert mechanisms(page) == ["Transformer", "Linear Transformer", "mine:Own"]
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "ascending"
+    assert mechanisms(page) == ["mine:Own", "Linear Transformer", "Transformer"]
+
+
+def test_what_is_missing_is_sorted_last_in_either_direction(open_page):
+    page = open_page(RECORDS)
+    button = page.locator("#accuracy-table thead th").nth(2).locator("button")
+    for _ in range(2):
+        button.click()
+        assert mechanisms(page)[0] == "Linear Transformer"
+
+
+def test_the_keyboard_reaches_a_header_and_sorts(open_page):
+    page = open_page(RECORDS)
+    page.locator("#accuracy-table thead th button").first.focus()
+    page.keyboard.press("Enter")
+    assert mechanisms(page) == ["Linear Transformer", "mine:Own", "Transformer"]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    sorts = page.locator("#accuracy-table thead th").evaluate_all(
+        "headers => headers.map((header) => header.ariaSort)"
+    )
+    assert sorts == ["none", "descending", "none"]
+
+
+def test_the_first_tab_offers_to_skip_to_the_results(open_page):
+    page = open_page(RECORDS)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
+
+
+def test_links_of_the_contents_lead_to_sections(open_page):
+    page = open_page(RECORDS)
+    targets = page.locator("nav a").evaluate_all("links => links.map((a) => a.hash)")
+    assert targets == ["#accuracy", "#costs", "#charts", "#runs", "#published"]
+    assert all(page.locator(target).count() == 1 for target in targets)
+
+
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_a_narrow_page_never_scrolls_sideways(open_page, width):
+    page = open_page(RECORDS, width=width)
+    page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+CONTRASTS = """() => {
+  const luminance = ([r, g, b]) => [r, g, b]
+    .map((c) => c / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const [r, g, b, a = 1] = numbers(getComputedStyle(at).backgroundColor);
+      if (a > 0) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!own || element.closest("script") || !element.getClientRects().length) continue;
+    const style = getComputedStyle(element);
+    const colour = element instanceof SVGElement ? style.fill : style.color;
+    const [a, b] = [luminance(numbers(colour)), luminance(behind(element))];
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < 4.5) poor.push([element.tagName, element.textContent.slice(0, 30), contrast]);
+  }
+  return poor;
+}"""
+
+
+WITH_WARNINGS = Records(
+    runs=[
+        run_record("transformer", 0, 0.3),
+        run_record("linear", 0, 0.3, parameters=200_000),
+        run_record("mine:Own", 0, None),
+    ],
+    measurements=[*RECORDS.measurements, measure_record("mine:Own", 4096, None)],
+    unreadable={Path("broken.json"): "not JSON"},
+)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_word_has_contrast(open_page, scheme):
+    page = open_page(WITH_WARNINGS, scheme=scheme)
+    assert page.locator(".failed").count() == 4
+    assert page.locator("td .over").count() == 1
+    page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+    assert page.evaluate(CONTRASTS) == []
+
+
+def test_dark_and_light_differ(open_page):
+    colour = "getComputedStyle(document.body).backgroundColor"
+    light, dark = (open_page(RECORDS, scheme=scheme) for scheme in ("light", "dark"))
+    assert light.evaluate(colour) != dark.evaluate(colour)
+    assert light.locator("svg text").first.evaluate("t => getComputedStyle(t).fill") != (
+        dark.locator("svg text").first.evaluate("t => getComputedStyle(t).fill")
+    )
+
+
+def test_a_printed_page_is_light_and_shows_every_run(open_page):
+    page = open_page(RECORDS, scheme="dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(252, 252, 250)"
+    assert page.locator(".box.tall").evaluate("box => getComputedStyle(box).overflowY") == "visible"
+
+
+def test_html_in_records_is_shown_and_does_nothing(open_page):
+    page = open_page(hostile_records())
+    assert page.locator("main img").count() == 0
+    assert HOSTILE in page.locator("#runs-table").inner_text()
+    page.locator("figure[data-chart=speed] svg .mark-symbol path").first.hover()
+    page.locator("#vg-tooltip-element.visible").wait_for()
+    assert page.locator("#vg-tooltip-element img").count() == 0
+
+
+def test_an_empty_store_opens_too(open_page):
+    page = open_page(Records())
+    assert "longarena tour" in page.locator("#empty").inner_text()
+
+
+def test_a_thousand_runs_make_a_page_that_is_small_and_opens_soon(chromium, tmp_path):
+    runs = [run_record(f"m:X{i % 20}", seed=i, accuracy=0.3) for i in range(1000)]
+    path = write_page(Records(runs, RECORDS.measurements), tmp_path)
+    page = chromium.new_page()
+    session = page.context.new_cdp_session(page)
+    # time on the processor, which other work on the machine does not stretch
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.goto(path.as_uri())
+    found = session.send("Performance.getMetrics")["metrics"]
+    seconds = {metric["name"]: metric["value"] for metric in found}["TaskDuration"]
+    assert page.locator("#runs-table tbody tr").count() == 1000
+    assert path.stat().st_size < 5_000_000
+    assert 0 < seconds < 2
+    page.close()

@@ -49,30 +49,26 @@ def attend(
 ) -> Float[Tensor, "batch heads queries value_size"]:
     """Attend by softmax inside every problem."""
     k_sets, v_sets = pattern.sets(k), pattern.sets(v)
-    k_source, v_source = k.detach(), v.detach()
-    again = {
-        k_sets.data_ptr(): lambda: pattern.sets(k_source),
-        v_sets.data_ptr(): lambda: pattern.sets(v_source),
-    }
-    with saved_tensors_hooks(lambda saved: _Kept(saved, again), lambda kept: kept.unpack()):
+    sources = {k_sets.data_ptr(): k.detach(), v_sets.data_ptr(): v.detach()}
+    with gathered_again(pattern, sources):
         y = F.scaled_dot_product_attention(
             pattern.cut(q), k_sets, v_sets, attn_mask=visible(pattern.allowed)
         )
     return pattern.join(y)
 
 
-class _Kept:
-    """A tensor kept for the backward pass: itself, or the way to gather it again."""
+def gathered_again(pattern: Pattern, sources: dict[int, Tensor]) -> saved_tensors_hooks:
+    """Keep no sets for the backward pass (known by their addresses), but what they came from."""
 
-    def __init__(self, saved: Tensor, again: dict[int, Callable[[], Tensor]]) -> None:
-        self.gather = again.get(saved.data_ptr())
-        self.layout = (saved.size(), saved.stride())
-        # detached, or a saved output would keep the graph that keeps it
-        self.saved = saved.detach() if self.gather is None else None
-
-    def unpack(self) -> Tensor | None:
+    def keep(saved: Tensor) -> Callable[[], Tensor]:
+        source, size, stride = sources.get(saved.data_ptr()), saved.size(), saved.stride()
+        if source is None:
+            alone = saved.detach()  # or a saved output would keep the graph that keeps it
+            return lambda: alone
         # a kernel may have saved the set in another shape, but over the same elements
-        return self.saved if self.gather is None else self.gather().as_strided(*self.layout)
+        return lambda: pattern.sets(source).as_strided(size, stride)
+
+    return saved_tensors_hooks(keep, lambda kept: kept())
 
 
 def visible(allowed: Allowed) -> Allowed:

@@ -62,6 +62,7 @@ def near(mask: Mask, stride: int, causal: bool) -> Pattern:
 def columns(mask: Mask, stride: int, causal: bool, besides_near: bool = False) -> Pattern:
     """Let every query see the positions at multiples of `stride`: the second part of `strided`."""
     batch, length = mask.shape
+    stride = min(stride, length)
     height = -(-length // stride)
     distances = Window(height, 0, 0).distances().to(mask.device)
     allowed = cut_mask(mask, height, stride)
@@ -114,12 +115,12 @@ class DividedPlan:
     seeing: Bool[Tensor, "#batch 1 #length 1"] | None  # queries whose second part holds a key
 
     def spread(self, v: Values) -> Values:
-        n = self.num_first
+        q, k, n = self.q, self.k, self.num_first
         parts = []
         if n > 0:
-            parts.append(attend(self.first, self.q[:, :n], self.k[:, :n], v[:, :n]))
+            parts.append(attend(self.first, q[:, :n], k[:, :n], v[:, :n]))
         if n < v.shape[1]:
-            y = attend(self.second, self.q[:, n:], self.k[:, n:], v[:, n:])
+            y = attend(self.second, q[:, n:], k[:, n:], v[:, n:])
             parts.append(y if self.seeing is None else y * self.seeing)
         # joined with the heads behind the positions, as the output projection wants them
         return torch.cat([y.transpose(1, 2) for y in parts], dim=2).transpose(1, 2)

@@ -4,8 +4,8 @@ pooch decides whether a download is needed and verifies its checksum; the transf
 because pooch begins anew after every break. What has arrived is kept in `<name>.partial` and the
 rest is asked for with an HTTP Range, in this process or in the next one.
 
-Choice: a server that ignores Range sends all of it again; one that fails four times in a row
-        without sending anything ends the attempt.
+Choice: a server that ignores Range sends all of it again. A transfer that has begun survives an
+        outage of half a minute; one that never begins is given up at the second attempt.
 """
 
 import time
@@ -28,8 +28,8 @@ from longarena.progress import Progress
 
 MEGABYTE = 1 << 20
 BLOCK = 1 << 16  # at most this much is lost in a break
-ATTEMPTS = 4
-PAUSE_SECONDS = 1.0
+ATTEMPTS_TO_BEGIN, ATTEMPTS_TO_GO_ON = 2, 6
+PAUSE_SECONDS = 1.0  # doubled from one attempt to the next
 TIMEOUT_SECONDS = (10.0, 60.0)  # to connect, and between two pieces
 PARTIAL_CONTENT, RANGE_NOT_SATISFIABLE, REFUSALS = 206, 416, range(400, 500)
 
@@ -63,8 +63,9 @@ def fetch(download: Download, folder: Path, progress: Progress) -> Path:
             )
         except _Refusal as error:
             raise UserError(f"the server answered {error}; {remedy}") from None
-        except RequestException:
-            raise UserError(f"no connection{transfer.kept()}; try again, or {remedy}") from None
+        except RequestException as error:
+            reason = str(error) if isinstance(error, HTTPError) else "no connection"
+            raise UserError(f"{reason}{transfer.kept()}; try again, or {remedy}") from None
         except ValueError:
             raise UserError(
                 f"{download.name} arrived damaged (its checksum is not {download.checksum}); "
@@ -84,17 +85,18 @@ class _Transfer:
         self.partial, self.progress = partial, progress
 
     def __call__(self, address: str, output: str, _pooch: object) -> None:
-        failures = 0
+        failures, patience, furthest = 0, ATTEMPTS_TO_BEGIN, self.num_bytes
         while True:
-            before = self.num_bytes
             try:
                 self._continue(address)
                 break
             except (ConnectionError, ChunkedEncodingError, Timeout, HTTPError):
-                failures = failures + 1 if self.num_bytes == before else 1
-                if failures == ATTEMPTS:
+                if self.num_bytes > furthest:
+                    failures, patience, furthest = 0, ATTEMPTS_TO_GO_ON, self.num_bytes
+                failures += 1
+                if failures == patience:
                     raise
-                time.sleep(PAUSE_SECONDS * failures)
+                time.sleep(PAUSE_SECONDS * 2 ** (failures - 1))
         self.partial.replace(output)
 
     @property

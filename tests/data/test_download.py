@@ -52,7 +52,7 @@ def test_a_break_is_resumed_where_it_happened(server, tmp_path):
 
 
 def test_a_later_process_goes_on_where_this_one_stopped(server, tmp_path):
-    server.break_after = [2_000_000, 0, 0, 0, 0]
+    server.break_after = [2_000_000, 0, 0, 0, 0, 0]
     with pytest.raises(UserError, match=r"1\.9 MB are kept"):
         fetch(server.download, tmp_path, SILENT)
     assert files(tmp_path) == ["data.tar.gz.partial"]
@@ -67,6 +67,12 @@ def test_a_server_without_range_sends_all_of_it_again(server, tmp_path):
     assert fetch(server.download, tmp_path, SILENT).read_bytes() == CONTENT
 
 
+def test_a_server_that_gets_no_further_is_given_up(server, tmp_path):
+    server.has_range, server.break_after = False, [2_000_000, 1_000_000] * 4
+    with pytest.raises(UserError, match="no connection"):
+        fetch(server.download, tmp_path, SILENT)
+
+
 def test_a_file_that_was_whole_already_is_taken(server, tmp_path):
     (tmp_path / "data.tar.gz.partial").write_bytes(CONTENT)
     assert fetch(server.download, tmp_path, SILENT).read_bytes() == CONTENT
@@ -78,8 +84,20 @@ def test_a_part_that_is_longer_than_the_file_is_thrown_away(server, tmp_path):
 
 
 def test_a_short_failure_of_the_server_is_waited_out(server, tmp_path):
-    server.failures = [503, 500]
+    server.failures = [503]
     assert fetch(server.download, tmp_path, SILENT).read_bytes() == CONTENT
+
+
+def test_a_transfer_that_has_begun_survives_an_outage(server, tmp_path):
+    server.break_after = [2_000_000, 0, 0, 0, 0, 1_000_000, 0, 0, 0, 0]
+    assert fetch(server.download, tmp_path, SILENT).read_bytes() == CONTENT
+
+
+def test_one_that_never_begins_is_given_up_soon(server, tmp_path):
+    server.failures = [503] * 9
+    with pytest.raises(UserError, match=r"503 .*; try again, or fetch"):
+        fetch(server.download, tmp_path, SILENT)
+    assert len(server.requests) == 2
 
 
 def test_wrong_bytes_are_refused_and_not_kept(server, tmp_path):

@@ -1,24 +1,29 @@
 """longarena data: prepare the data of a task, look at it, list what there is."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from longarena import tasks
 from longarena.cli.output import AsJson, Assignments, Output, Quiet
+from longarena.data import png
 from longarena.data.batches import TrainingBatches
-from longarena.data.ragged import Store
+from longarena.data.files import write_atomically
+from longarena.data.ragged import Split, Store, collect
 from longarena.errors import UserError
 from longarena.recipes.recipe import read_value
 from longarena.tasks.base import Task, default_home, open_prepared
 from longarena.tasks.base import prepare as prepare_task
+from longarena.tasks.listing import listing
+from longarena.tasks.sheet import sheet
 
 app = typer.Typer(no_args_is_help=True, help="Prepare data, look at it, list it.")
 
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="See `longarena list tasks`.")]
 Size = Annotated[float, typer.Option(help="The share of the data, for trials.")]
-BATCH_SIZE = 32
+SplitName = Literal["train", "valid", "test"]
+BATCH_SIZE, TEXTS, PICTURES = 32, 3, 25
 
 
 @app.command()
@@ -43,30 +48,69 @@ def prepare(
 @app.command()
 def show(
     name: TaskName,
-    split: Annotated[str, typer.Option(help="train, valid or test.")] = "train",
-    count: Annotated[int, typer.Option(min=1, help="How many examples.")] = 3,
+    split: Annotated[SplitName, typer.Option(help="Which examples.")] = "train",
+    count: Annotated[int | None, typer.Option(min=1, help="How many examples.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The picture of an image task.")] = None,
     size: Size = 1.0,
     assignments: Assignments = None,
 ) -> None:
-    """Show examples of a task as a person would read them."""
+    """Show examples of a task: as text, or as a sheet of pictures with their labels."""
     task = _task(name, assignments, size)
-    store = open_prepared(task, default_home())
-    if split not in store.sizes:
-        raise UserError(f"no split {split!r}; choose one of {', '.join(store.sizes)}")
-    examples = store.split(split)
-    for example in range(min(count, len(examples))):
-        sequences = [examples.sequence(example, i) for i in range(store.num_sequences)]
+    shape = task.card.image_shape
+    number = count or (TEXTS if shape is None else PICTURES)
+    examples = _examples(task, split, number)
+    if shape is not None:
+        path = out or Path(f"{name}-{split}.png")
+        write_atomically(path, png.encode(sheet(examples, number, shape)))
+        Output().say(f"{min(number, len(examples))} images with their labels: {path.resolve()}")
+        return
+    for example in range(min(number, len(examples))):
+        sequences = [examples.sequence(example, i) for i in range(examples.num_sequences)]
         Output().say(task.describe(sequences, int(examples.labels[example])), "")
 
 
+@app.command("list")
+def list_(json: AsJson = False) -> None:
+    """List what is prepared: place, size on disk, fingerprint, state."""
+    out = Output(is_json=json)
+    found = listing(default_home())
+    rows = [
+        {
+            "task": data.task,
+            "variant": data.variant,
+            "examples": " / ".join(f"{count:,}" for _, count in data.sizes),
+            "MB": f"{data.num_bytes / 1e6:,.1f}",
+            "fingerprint": data.fingerprint,
+            "state": data.state,
+            "folder": str(data.folder),
+        }
+        for data in found
+    ]
+    out.result(rows)
+    if rows:
+        out.table("prepared data", list(rows[0]), [list(row.values()) for row in rows])
+    else:
+        out.say(f"nothing is prepared under {default_home()}", "next: longarena data prepare TASK")
+
+
+def _examples(task: Task, split: str, count: int) -> Split:
+    """Take examples from the store, or generate just these if that is all it takes."""
+    is_prepared = task.folder(default_home()).exists()
+    if split == "train" and task.is_generated and not task.dataset and not is_prepared:
+        chunks = (chunk for _, chunk in task.generate({"train": count}))
+        return collect(chunks, task.card.num_sequences)
+    return open_prepared(task, default_home()).split(split)
+
+
 def _task(name: str, assignments: list[str] | None, size: float) -> Task:
-    options = {}
+    options: dict[str, object] = {}
     for assignment in assignments or []:
         key, equals, value = assignment.partition("=")
         if not equals:
             raise UserError(f"--set {assignment!r} is not of the form key=value")
         options[key.strip().removeprefix("task.")] = read_value(value)
-    return tasks.build(name, options, size)
+    variant = str(options.pop("variant", ""))
+    return tasks.build(name, options, size, variant)
 
 
 def _facts(store: Store) -> dict[str, str]:
@@ -75,6 +119,7 @@ def _facts(store: Store) -> dict[str, str]:
     batch_size = min(BATCH_SIZE, len(train))
     padding = TrainingBatches(train, batch_size, seed=0).padding_share()
     return {
+        "data set": str(store.facts["dataset"] or "the task's own"),
         "folder": str(store.folder),
         "fingerprint": store.fingerprint,
         "examples": ", ".join(f"{split} {count:,}" for split, count in store.sizes.items()),

@@ -93,6 +93,18 @@ class Split:
         return self.tokens[self.offsets[i] : self.offsets[i + 1]]
 
 
+def collect(chunks: Iterable[Chunk], num_sequences: int) -> Split:
+    """Hold chunks in memory as a split, without a store."""
+    parts = list(chunks)
+    lengths = np.concatenate([np.zeros(1, np.int64), *(chunk.lengths for chunk in parts)])
+    return Split(
+        np.concatenate([chunk.tokens for chunk in parts]),
+        np.cumsum(lengths),
+        np.concatenate([chunk.labels for chunk in parts]),
+        num_sequences,
+    )
+
+
 class Store:
     """An opened store: `facts` about it, its `fingerprint`, and its splits."""
 

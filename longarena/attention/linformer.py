@@ -80,25 +80,29 @@ class LinearCompression(Compression):
 class MeanPool(Compression):
     """The mean of the real tokens of each window."""
 
+    window_size: int
+
     def __init__(self, num_maps: int, max_length: int, k: int) -> None:
         super().__init__()
-        self.size = self.window_size = math.ceil(max_length / k)
+        self.window_size = math.ceil(max_length / k)
 
     def forward(self, x: Tensor, mask: Mask) -> Tensor:
-        num_real = windows(mask, self.size).sum(dim=-1).clamp_min(1)
-        return windows(x, self.size, dim=2).sum(dim=3) / num_real[:, None, :, None]
+        num_real = windows(mask, self.window_size).sum(dim=-1).clamp_min(1)
+        return windows(x, self.window_size, dim=2).sum(dim=3) / num_real[:, None, :, None]
 
 
 class Convolution(Compression):
     """Each window weighed by a learned kernel, for each head or one for all; stride = its size."""
 
+    window_size: int
+
     def __init__(self, num_maps: int, max_length: int, k: int) -> None:
         super().__init__()
-        self.size = self.window_size = math.ceil(max_length / k)
-        self.kernel = nn.Parameter(torch.full((num_maps, self.size), 1 / self.size))
+        self.window_size = math.ceil(max_length / k)
+        self.kernel = nn.Parameter(torch.full((num_maps, self.window_size), 1 / self.window_size))
 
     def forward(self, x: Tensor, mask: Mask) -> Tensor:
-        return (windows(x, self.size, dim=2) * self.kernel[:, None, :, None]).sum(dim=3)
+        return (windows(x, self.window_size, dim=2) * self.kernel[:, None, :, None]).sum(dim=3)
 
 
 COMPRESSIONS: dict[str, Callable[[int, int, int], Compression]] = {

@@ -15,7 +15,8 @@ Cost:   time O(N m d), memory O(N m + m d), per head. The error falls like 1 / s
         grows exponentially with |q|^2 and |k|^2, so large q and k need far more features.
 Choice: factors that cancel in the quotient are left out or made to fit: a query's |q|^2 / 2 is
         dropped, its largest feature is 1, and so is the largest of a row's real keys. All of them
-        are constants to the gradient, and nothing depends on padding or on other rows.
+        are constants to the gradient, and nothing depends on padding or on other rows. They
+        cancel when causal too, though a later key's size then sets the scale of earlier ones.
 Choice: no constant is added to the softmax features (the release adds 1e-6 to each).
 Choice: one projection serves all heads of a layer. It is a function of (seed, layer, draw) with
         draw = step // redraw_every, and is saved with its number: what was trained is evaluated.

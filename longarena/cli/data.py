@@ -13,9 +13,10 @@ from longarena.data.files import write_atomically
 from longarena.data.ragged import Split, Store, collect
 from longarena.errors import UserError
 from longarena.recipes.recipe import read_value
-from longarena.tasks.base import Task, default_home, open_prepared
-from longarena.tasks.base import prepare as prepare_task
+from longarena.tasks.base import Task, default_home
 from longarena.tasks.listing import listing
+from longarena.tasks.prepare import open_prepared
+from longarena.tasks.prepare import prepare as prepare_task
 from longarena.tasks.sheet import sheet
 
 app = typer.Typer(no_args_is_help=True, help="Prepare data, look at it, list it.")

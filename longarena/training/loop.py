@@ -12,7 +12,8 @@ from longarena.recipes.recipe import Recipe, build_task
 from longarena.runtime import check_precision, machine, versions
 from longarena.store.folder import write_record
 from longarena.store.record import Curve, RunMetrics, RunRecord, SplitScore, Status
-from longarena.tasks.base import default_home, obtain
+from longarena.tasks.base import default_home
+from longarena.tasks.prepare import obtain
 from longarena.training.checkpoint import load_tensors
 from longarena.training.evaluate import evaluate, majority_share
 from longarena.training.folder import RunFolder

@@ -7,7 +7,8 @@ import pytest
 from tasks.sources import SMALL
 
 from longarena.tasks import TASKS, build
-from longarena.tasks.base import SPLITS, prepare
+from longarena.tasks.base import SPLITS
+from longarena.tasks.prepare import prepare
 
 SIZE = 0.0005
 GENERATED = [name for name, kind in TASKS.items() if kind.is_generated]
@@ -67,7 +68,7 @@ def test_labels_tokens_and_lengths_are_in_range(prepared, split):
     examples = store.split(split)
     assert store.num_sequences == task.card.num_sequences
     assert 0 <= examples.labels.min() <= examples.labels.max() < task.card.num_classes
-    assert examples.tokens.max() + 1 < task.card.vocab_size
+    assert int(examples.tokens.max()) + 1 < task.card.vocab_size
     assert examples.lengths.max() <= task.card.max_length
     if task.card.image_shape:
         assert (examples.lengths == task.card.max_length).all()

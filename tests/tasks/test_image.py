@@ -15,8 +15,9 @@ from tasks.sources import (
 from longarena.data.pickles import byte_array, read_pickle
 from longarena.errors import UserError
 from longarena.tasks import build
-from longarena.tasks.base import default_home, prepare
+from longarena.tasks.base import default_home
 from longarena.tasks.cifar import grey
+from longarena.tasks.prepare import prepare
 
 
 def read(path):

@@ -4,8 +4,9 @@ from tasks.sources import LISTOPS, listops, write_tar
 
 from longarena.errors import UserError
 from longarena.tasks import build
-from longarena.tasks.base import default_home, prepare
+from longarena.tasks.base import default_home
 from longarena.tasks.expressions import TOKENS, draw_tree, encode
+from longarena.tasks.prepare import prepare
 
 HEADER = b"Source\tTarget\n"
 

@@ -4,7 +4,8 @@ from tasks.sources import AAN, aan, write_tar, write_tree
 
 from longarena.errors import UserError
 from longarena.tasks import build
-from longarena.tasks.base import default_home, prepare
+from longarena.tasks.base import default_home
+from longarena.tasks.prepare import prepare
 
 
 def read(path, options=None):

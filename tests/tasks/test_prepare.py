@@ -12,9 +12,10 @@ from longarena.data.archive import reading
 from longarena.data.download import Download
 from longarena.errors import UserError
 from longarena.tasks import build
-from longarena.tasks.base import command, default_home, obtain, open_prepared, prepare
+from longarena.tasks.base import default_home
 from longarena.tasks.listing import listing
 from longarena.tasks.listops import ListOps
+from longarena.tasks.prepare import command, obtain, open_prepared, prepare
 from longarena.tasks.retrieval import Retrieval
 from longarena.tasks.text import Text
 

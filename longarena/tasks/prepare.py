@@ -1,0 +1,187 @@
+"""Prepare the data of a task: generate it, or read a source that is handed over or downloaded.
+
+What a source holds shows when all of it has been read. With the row counts of the card it is the
+official release; any other data is accepted under the name of its file, and every folder, recipe
+and record carries that name. Where the task itself is generated, the release is a variant too: it
+goes by the name `release`.
+
+Whatever goes wrong ends in one line; nothing half-written stays, and what was there still works.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from longarena.data.archive import data_name, num_megabytes, reading
+from longarena.data.download import fetch
+from longarena.data.files import locked
+from longarena.data.ragged import Store, Writer
+from longarena.errors import UserError
+from longarena.progress import SILENT, Progress
+from longarena.tasks.base import SPLITS, Task
+from longarena.tasks.splits import thinned
+
+RELEASE = "release"
+GENERATED = "generated"
+
+
+def prepare(
+    task: Task, home: Path, source: Path | None = None, progress: Progress = SILENT
+) -> Store:
+    """Write the store of a task unless it is there, and open it.
+
+    Data that shows itself to be another set than the task's own goes to a variant of it: the
+    store's `facts["dataset"]` is its name.
+    """
+    if source is not None and not source.exists():
+        raise UserError(f"{source} does not exist; --source takes an archive or a folder")
+    folder = task.named("").folder(home)
+    busy = f"{folder} is being prepared by another process; wait for it to end"
+    with locked(folder.with_name(f".{folder.name}.lock"), busy):
+        try:
+            prepared = _find(task, home, source) or _write(task, home, source, progress)
+        except OSError as error:
+            raise UserError(
+                f"preparing {task.card.name} under {home} failed: {error.strerror or error}; "
+                "nothing was changed"
+            ) from None
+    return open_prepared(prepared, home)
+
+
+def obtain(task: Task, home: Path, progress: Progress = SILENT) -> Store:
+    """Open the store of a task; generate it if it is not there, but download nothing unasked."""
+    if task.is_generated and not task.dataset:
+        return prepare(task, home, progress=progress)
+    return open_prepared(task, home)
+
+
+def open_prepared(task: Task, home: Path) -> Store:
+    """Open the store of a task; say how to prepare it if it is not there."""
+    folder = task.folder(home)
+    if not folder.exists():
+        raise UserError(
+            f"{task.card.name} is not prepared ({folder}); run: {command(task)}"
+            f"{_alternatives(task, home)}"
+        )
+    store = Store(folder)
+    if store.facts | _facts(task) != store.facts:
+        raise UserError(
+            f"{folder} holds other data than its name says; delete it and prepare again"
+        )
+    return store
+
+
+def command(task: Task) -> str:
+    """Write the command that prepares this variant."""
+    changed = task.options.model_dump(exclude_defaults=True)
+    words = [f"--set {key}={value}" for key, value in sorted(changed.items())]
+    words += [f"--size {task.size}"] if task.size != 1 else []
+    words += [f"--source PATH (of {task.dataset})"] if task.dataset else []
+    return " ".join(["longarena data prepare", task.card.name, *words])
+
+
+def _alternatives(task: Task, home: Path) -> str:
+    """Name the data sets that are prepared for the same options and size."""
+    wanted = _facts(task)
+    names = []
+    for path in sorted((home / task.card.name).glob("*/store.json")):
+        facts = _read_facts(path.parent)
+        dataset = facts.get("dataset")
+        if facts | wanted | {"dataset": dataset} == facts:
+            names.append(f"task.variant={dataset or repr('')}")
+    return f"; or use what is there: --set {' or '.join(names)}" if names else ""
+
+
+def _facts(task: Task) -> dict[str, object]:
+    """Say what a store holds, in plain JSON."""
+    return {
+        "card": task.card.model_dump(mode="json"),
+        "options": task.options.model_dump(mode="json"),
+        "size": task.size,
+        "dataset": task.dataset,
+    }
+
+
+def _read_facts(folder: Path) -> dict[str, object]:
+    """Read what a store says of itself, without trusting its content; {} if it says nothing."""
+    try:
+        facts = json.loads((folder / "store.json").read_text())["facts"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _find(task: Task, home: Path, source: Path | None) -> Task | None:
+    """Return the task on the data that is there already, if it came from the same source."""
+    if source is None:
+        return task if task.folder(home).exists() else None
+    if source.is_dir():  # its content may have changed
+        return None
+    if task.dataset not in ("", RELEASE):
+        candidates = [task]
+    else:
+        candidates = [task.named(name) for name in (_release(task), _other(source))]
+    origins = {each: _read_facts(each.folder(home)).get("origin") for each in candidates}
+    return next((each for each in candidates if origins[each] == _origin(source)), None)
+
+
+def _write(task: Task, home: Path, source: Path | None, progress: Progress) -> Task:
+    """Write the store and return the task on the data that it turned out to be."""
+    if source is None and task.is_generated and not task.dataset:
+        return _write_generated(task, home, progress)
+    if source is None and task.dataset != _release(task):
+        raise UserError(f"{task.dataset} cannot be downloaded; run: {command(task)}")
+    path = source or fetch(task.download, home / "downloads", progress)
+    return _write_read(task, home, path, progress)
+
+
+def _write_generated(task: Task, home: Path, progress: Progress) -> Task:
+    facts = _facts(task) | {"origin": GENERATED}
+    label = f"preparing {task.card.name}"
+    with (
+        Writer(task.folder(home), facts, task.card.num_sequences) as writer,
+        progress.bar(label, total=sum(task.sizes.values())) as bar,
+    ):
+        for split, chunk in task.generate(task.sizes):
+            writer.add(split, chunk)
+            bar.advance(len(chunk.labels), note=split)
+    return task
+
+
+def _write_read(task: Task, home: Path, path: Path, progress: Progress) -> Task:
+    # what the data is shows only when all of it has been read: the writer gets its name last
+    label = f"preparing {task.card.name} (MB of {path.name})"
+    with (
+        progress.bar(label, num_megabytes(path)) as bar,
+        reading(path, bar) as source,
+        Writer(task.named("").folder(home), {}, task.card.num_sequences) as writer,
+    ):
+        counts: Counter[str] = Counter()
+        for split, chunk in task.read(source):
+            writer.add(split, thinned(chunk, counts[split], task.size))
+            counts[split] += len(chunk.labels)
+        if not all(counts[split] for split in SPLITS):
+            raise UserError(f"{path} is too small: {dict(counts)} leaves a split without examples")
+        if task.dataset in ("", RELEASE):
+            is_official = counts == task.card.sizes
+            task = task.named(_release(task) if is_official else _other(path))
+        writer.folder = task.folder(home)
+        writer.facts = _facts(task) | {"origin": _origin(path)}
+    return task
+
+
+def _release(task: Task) -> str:
+    """Name the official release."""
+    return RELEASE if task.is_generated else ""
+
+
+def _other(source: Path) -> str:
+    """Name data that is not the official release."""
+    name = data_name(source)
+    return f"{name}-data" if name == RELEASE else name
+
+
+def _origin(source: Path) -> str:
+    """Say where data came from, so that the same archive is not read twice."""
+    kind = "folder" if source.is_dir() else f"{source.stat().st_size} bytes"
+    return f"{source.name}, {kind}"

@@ -5,7 +5,7 @@ from model.cases import classifier, gradients, ids, peak_bytes
 from longarena.model.encoder import FeedForward
 
 
-@pytest.mark.parametrize("chunks", [2, 3, 7, 500])
+@pytest.mark.parametrize("chunks", [3, 500])
 def test_an_mlp_in_chunks_gives_the_same_numbers(chunks):
     expected = gradients(classifier("linear").double(), ids(61, 40))
     found = gradients(classifier("linear", mlp_chunks=chunks).double(), ids(61, 40))
@@ -15,8 +15,8 @@ def test_an_mlp_in_chunks_gives_the_same_numbers(chunks):
 
 
 def test_an_mlp_in_chunks_drops_the_same_units_when_it_is_computed_again():
-    mlp = FeedForward(8, 16, dropout=0.5, chunks=2).double()
-    x = torch.randn(2, 10, 8, dtype=torch.float64, requires_grad=True)
+    mlp = FeedForward(4, 6, dropout=0.5, chunks=2).double()
+    x = torch.randn(1, 5, 4, dtype=torch.float64, requires_grad=True)
 
     def run(x):
         torch.manual_seed(0)

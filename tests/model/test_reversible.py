@@ -5,6 +5,7 @@ from model.cases import classifier, gradients, ids, peak_bytes
 
 from longarena.attention import MIXERS
 from longarena.attention.base import Mixer
+from longarena.attention.reformer import hash_tokens
 from longarena.errors import UserError
 
 
@@ -36,7 +37,6 @@ def test_gradients_equal_those_of_the_ordinary_two_streams(name, dropout):
 
 @pytest.mark.parametrize("name", ["transformer", "reformer", "sinkhorn"])
 def test_in_single_precision_they_are_equal_to_rounding(name):
-    # long and deep enough that rounding would move some tokens to another bucket
     sizes = {"max_length": 1024, "depth": 6, "width": 32}
     expected = gradients(ordinary(classifier(name, **sizes)), ids(*[1024] * 4))
     found = gradients(classifier(name, reversible=True, **sizes), ids(*[1024] * 4))
@@ -84,6 +84,44 @@ class LossOfItsOwn(Mixer):
 
     def extra_loss(self):
         return torch.zeros(())
+
+
+class Fickle(Mixer):
+    """Chooses anew at every call, unless it is held to its choice."""
+
+    def __init__(self, place, options, previous=None):
+        super().__init__(place, options, previous)
+        self.scale = torch.nn.Parameter(torch.ones(()))
+        self.calls = 0
+
+    def forward(self, x, mask):
+        return x * self.scale * self.choose(self.make)
+
+    def make(self):
+        self.calls += 1
+        return torch.tensor(float(self.calls))
+
+
+def test_a_discrete_choice_is_made_once():
+    name = "model.test_reversible:Fickle"
+    reversible = classifier(name, reversible=True).double()
+    expected = gradients(ordinary(classifier(name).double()), ids(61))
+    for key, gradient in gradients(reversible, ids(61)).items():
+        torch.testing.assert_close(gradient, expected[key], msg=key)
+    assert [mixer.calls for mixer in reversible.encoder.mixers()] == [1, 1, 1]
+    assert all(mixer.choices is None for mixer in reversible.encoder.mixers())
+
+
+def test_reformer_hashes_once(monkeypatch):
+    calls = []
+
+    def counted(*given):
+        calls.append(given)
+        return hash_tokens(*given)
+
+    monkeypatch.setattr("longarena.attention.reformer.hash_tokens", counted)
+    gradients(classifier("reformer", reversible=True, depth=3), ids(61))
+    assert len(calls) == 3
 
 
 def test_a_mixer_with_a_loss_of_its_own_is_refused():

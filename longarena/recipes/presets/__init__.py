@@ -5,12 +5,14 @@ from collections.abc import Callable
 from longarena import attention, tasks
 from longarena.errors import UserError, unknown
 from longarena.recipes.presets.quick import quick
+from longarena.recipes.presets.small import small
 from longarena.recipes.recipe import Recipe
 
 Preset = Callable[[str, str, int], Recipe | None]
 
 PRESETS: dict[str, Preset] = {
     "quick": quick,
+    "small": small,
 }
 
 

@@ -28,18 +28,17 @@ def row_pattern(mask, draws, options):
     """What each head may see of one row: (H, N, N)."""
     num_real = math.ceil((int(mask.sum()) - options.etc) / options.block)
     block_of = (torch.arange(len(mask)) - options.etc).div(options.block, rounding_mode="floor")
+    block_of = block_of.clamp_min(-1)  # the extra global tokens make a block of their own
     return torch.stack([head_pattern(block_of, num_real, own, options) for own in draws.tolist()])
 
 
 def head_pattern(block_of, num_real, draws, options):
-    block_of = block_of.tolist()
-    seen = {i: seen_blocks(i, num_real, draws[i], options) for i in set(block_of) if i >= 0}
-
-    def sees(i, j):
-        # block numbers below 0 belong to the extra global tokens
-        return min(i, j) < options.global_blocks or j in seen[i]
-
-    return torch.tensor([[i < 0 or j < 0 or sees(i, j) for j in block_of] for i in block_of])
+    blocks = range(-1, int(block_of.max()) + 1)
+    seen = [seen_blocks(i, num_real, draws[i], options) for i in blocks]
+    table = torch.tensor(
+        [[min(i, j) < options.global_blocks or j in seen[i + 1] for j in blocks] for i in blocks]
+    )
+    return table[block_of + 1][:, block_of + 1]
 
 
 def seen_blocks(i, num_real, draws, options):

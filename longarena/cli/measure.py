@@ -7,10 +7,18 @@ import typer
 
 from longarena.cli.output import RUNS, AsJson, Output, Quiet, StoreFolder, Threads
 from longarena.errors import UserError, unknown
-from longarena.measure import SHAPES
+from longarena.measure import SHAPES, count
 from longarena.measure import measure as measure_mixers
+from longarena.measure.counting import Count
 from longarena.measure.session import LENGTHS
-from longarena.measure.summary import Row, growths, rows
+from longarena.measure.summary import (
+    Row,
+    count_rows,
+    growth_rows,
+    label,
+    prediction_rows,
+    training_rows,
+)
 from longarena.measure.work import BATCH_SIZE
 from longarena.runtime import set_up
 from longarena.store.record import MeasureRecord
@@ -27,6 +35,9 @@ def measure(
     batch: Annotated[int, typer.Option(min=1, help="Sequences per step.")] = BATCH_SIZE,
     shape: Annotated[str, typer.Option(help=f"The model's sizes: {', '.join(SHAPES)}.")] = "text",
     inference: Annotated[bool, typer.Option("--inference", help="Time predictions too.")] = False,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="Count Mult-Adds by kind of layer; time nothing.")
+    ] = False,
     session: Annotated[str | None, typer.Option(help="What belongs together; by the day.")] = None,
     store: StoreFolder = None,
     threads: Threads = None,
@@ -36,12 +47,16 @@ def measure(
     """Measure a training step of mechanisms at several lengths: speed, memory, growth."""
     if shape not in SHAPES:
         raise unknown("shape", shape, SHAPES)
-    out = Output(quiet, json)
+    out, chosen = Output(quiet, json), read_lengths(lengths)
     set_up(threads)
+    if cost:
+        return show_counts(
+            count(mixers or (), lengths=chosen, shape=SHAPES[shape], progress=out.progress), out
+        )
     folder = store or RUNS / "records"
     records = measure_mixers(
         mixers or (),
-        lengths=read_lengths(lengths),
+        lengths=chosen,
         batch_size=batch,
         shape=SHAPES[shape],
         inference=inference,
@@ -49,10 +64,10 @@ def measure(
         store=folder,
         progress=out.progress,
     )
-    out.result([record.model_dump(mode="json") for record in records])
     show(records, out)
-    out.say(f"records in {folder / 'measure'}, session {records[0].session}")
-    out.say("next: longarena report")
+    out.say(
+        f"records in {folder / 'measure'}, session {records[0].session}", "next: longarena report"
+    )
 
 
 def read_lengths(text: str) -> list[int]:
@@ -71,29 +86,24 @@ def read_lengths(text: str) -> list[int]:
 
 def show(records: Sequence[MeasureRecord], out: Output) -> None:
     """Print the tables of a session."""
-    first = records[0].model
-    sizes = f"{first.depth} layers, width {first.width}, batch {records[0].batch_size}"
-    print_table(f"training step ({sizes})", rows(records, lambda r: r.metrics), out)
-    if any(record.inference for record in records):
-        print_table(f"prediction ({sizes})", rows(records, lambda r: r.inference), out)
-    print_table(
-        "growth with the length: exponents",
-        [
-            {
-                "mixer": g.mixer,
-                "time": f"{g.time:.2f}",
-                "memory": f"{g.memory:.2f}",
-                "Mult-Adds": f"{g.mult_adds:.2f}",
-                "claimed": f"{g.claimed:.1f}",
-                "": "above its claim" if g.is_above_claim else "",
-            }
-            for g in growths(records)
-        ],
-        out,
-    )
+    out.result([record.model_dump(mode="json") for record in records])
+    first = records[0]
+    sizes = f"{first.model.depth} layers, width {first.model.width}, batch {first.batch_size}"
+    print_table(f"training step ({sizes})", training_rows(records), out)
+    print_table(f"prediction ({sizes})", prediction_rows(records), out)
+    print_table("growth with the length (exponents)", growth_rows(records), out)
+    if first.limits:
+        rate, copy = first.limits.flops_per_second, first.limits.copy_bytes_per_second
+        out.say(f"the machine's limit: {rate / 1e9:.0f} GFLOP/s, {copy / 1e9:.1f} GB/s copied")
     for record in records:
         if record.reason:
-            out.say(f"{record.model.mixer} at {record.length}: {record.status}: {record.reason}")
+            out.say(f"{label(record)} at {record.length}: {record.status}: {record.reason}")
+
+
+def show_counts(counts: Sequence[Count], out: Output) -> None:
+    """Print the operations by kind of layer."""
+    out.result([found.model_dump(mode="json") for found in counts])
+    print_table("Mult-Adds per token", count_rows(counts), out)
 
 
 def print_table(title: str, lines: Sequence[Row], out: Output) -> None:

@@ -1,9 +1,11 @@
 """What it costs: time, memory and operations of any mechanism, on the machine at hand.
 
 measure(["transformer", "linear"], lengths=(1024, 2048), store=Path("runs/records"))
+count(["transformer", "linear"], lengths=(1024, 2048))   the operations alone, without a clock
 """
 
+from longarena.measure.counting import count
 from longarena.measure.session import measure
 from longarena.measure.work import SHAPES, Shape
 
-__all__ = ["SHAPES", "Shape", "measure"]
+__all__ = ["SHAPES", "Shape", "count", "measure"]

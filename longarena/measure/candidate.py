@@ -6,7 +6,7 @@ A mechanism is named as in the table or as `module:Class`, and may carry options
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -21,8 +21,7 @@ from longarena.measure.process import WorkerProcess
 from longarena.measure.speed import Participant
 from longarena.measure.work import Shape
 from longarena.model.config import ModelConfig
-from longarena.options import Value
-from longarena.recipes.recipe import read_value
+from longarena.options import Value, read_value
 from longarena.runtime import machine, versions
 from longarena.store.record import Cost, Limits, Measurement, MeasureRecord, MeasureStatus
 
@@ -47,6 +46,11 @@ def read_mixer(text: str, shape: Shape) -> ModelConfig:
         key, _, value = assignment.partition("=")
         options |= {key: read_value(value)} if assignment else {}
     return shape.with_mixer(match["name"], options)
+
+
+def read_mixers(names: Sequence[str], shape: Shape) -> list[ModelConfig]:
+    """Read several names; without any, take the whole table."""
+    return [read_mixer(name, shape) for name in names or attention.MIXERS]
 
 
 def name_mixer(model: ModelConfig) -> str:

@@ -10,10 +10,12 @@ On a GPU the allocator keeps the peak by itself.
 
 import ctypes
 import gc
+import os
 import platform
 import resource
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -39,16 +41,35 @@ def allocations(step: Step) -> Allocations:
     """Run a step once and follow the tensors that it makes; its result is kept alive."""
     if torch.cuda.is_available():
         return _cuda_allocations(step)
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        result = step()
+    profiler = profile(activities=[ProfilerActivity.CPU], profile_memory=True)
+    with _silent_errors():
+        profiler.start()
+    result = step()
+    with _silent_errors():
+        profiler.stop()
     recorded = profiler.profiler
     if recorded is None or recorded.kineto_results is None:
         raise RuntimeError("the profiler recorded nothing")
     events = [e for e in recorded.kineto_results.events() if e.name() == "[memory]"]
     events.sort(key=lambda event: event.start_ns())
-    live = list(accumulate((event.nbytes() for event in events), initial=0))
+    sizes = (event.nbytes() for event in events)  # type: ignore[attr-defined]
+    live = list(accumulate(sizes, initial=0))
     del result
     return Allocations(max(live), live[-1])
+
+
+@contextmanager
+def _silent_errors() -> Iterator[None]:
+    """Keep standard error clean of the lines that the profiler's library writes there."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _cuda_allocations(step: Step) -> Allocations:

@@ -17,9 +17,8 @@ from pathlib import Path
 
 import torch
 
-from longarena import attention
 from longarena.errors import UserError
-from longarena.measure.candidate import Candidate, Target, name_mixer, read_mixer
+from longarena.measure.candidate import Candidate, Target, name_mixer, read_mixers
 from longarena.measure.limits import rates
 from longarena.measure.memory import free_memory_bytes
 from longarena.measure.messages import Command, Order, StepName
@@ -49,9 +48,8 @@ def measure(  # noqa: PLR0913 - the one call from outside: every argument by its
     progress: Progress = SILENT,
 ) -> list[MeasureRecord]:
     """Measure mechanisms, all of the table if none is named, unless the store has the session."""
-    if batch_size < 1 or any(length < 1 for length in lengths):
-        raise UserError("lengths and batch must be at least 1")
-    models = [read_mixer(name, shape) for name in mixers or attention.MIXERS]
+    check_sizes(batch_size, lengths)
+    models = read_mixers(mixers, shape)
     steps: tuple[StepName, ...] = ("train", "predict") if inference else ("train",)
     session = session or default_session(models, batch_size, steps)
     targets = [
@@ -61,6 +59,12 @@ def measure(  # noqa: PLR0913 - the one call from outside: every argument by its
     ]
     run = _Run(store, patience or Patience(), progress)
     return run.of(targets)
+
+
+def check_sizes(batch_size: int, lengths: Sequence[int]) -> None:
+    """Refuse sizes that mean nothing."""
+    if batch_size < 1 or not lengths or min(lengths) < 1:
+        raise UserError(f"batch {batch_size}, lengths {list(lengths)}: all must be at least 1")
 
 
 def default_session(models: Sequence[ModelConfig], batch_size: int, steps: Sequence[str]) -> str:
@@ -88,19 +92,23 @@ class _Run:
             )
         turns = self.patience.min_turns + 2  # a first one to warm up, a last one to weigh
         label, total = "measuring", turns * len(targets)
-        with self.progress.bar(label, total=total, done=turns * done) as bar:
+        with (
+            self.progress.bar(label, total=total, done=turns * done) as bar,
+            WorkerProcess(_machine_order(), self.patience.timeout_seconds) as yardstick,
+        ):
             for length in dict.fromkeys(target.length for target in missing):
                 together = [target for target in missing if target.length == length]
-                for record in self.side_by_side(together, bar):
+                for record in self.side_by_side(together, yardstick, bar):
                     stored[record.id] = record
         return [stored[target.id] for target in targets]
 
-    def side_by_side(self, targets: Sequence[Target], bar: Bar) -> list[MeasureRecord]:
+    def side_by_side(
+        self, targets: Sequence[Target], yardstick: WorkerProcess, bar: Bar
+    ) -> list[MeasureRecord]:
         """Measure everything at one length in turns."""
         memory = free_memory_bytes()
         timeout = self.patience.timeout_seconds
         with ExitStack() as stack:
-            yardstick = stack.enter_context(WorkerProcess(_machine_order(), timeout))
             candidates = [
                 Candidate(target, stack.enter_context(WorkerProcess(target.order(memory), timeout)))
                 for target in targets

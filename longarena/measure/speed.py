@@ -22,7 +22,7 @@ class Patience(Options):
     turn_seconds: float = 0.4
     min_turns: int = 5
     max_turns: int = 25
-    max_seconds_each: float = 30.0
+    max_seconds_each: float = 10.0
     steady_below: float = 0.02
     timeout_seconds: float = 300.0
 
@@ -77,7 +77,7 @@ def take_turns(
         judged = [p for p in participants if not (p.is_yardstick or p.has_left)]
         error = max((uncertainty(p.seconds) for p in judged), default=0.0)
         after_round(turns, error)
-        too_long = time.monotonic() - start > patience.max_seconds_each * len(participants)
+        too_long = time.monotonic() - start > patience.max_seconds_each * len(judged)
         steady = error < patience.steady_below
         if not judged or (turns >= patience.min_turns and (steady or too_long)):
             return

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from longarena import attention
 from longarena.measure.candidate import name_mixer
 from longarena.measure.cost import growth
+from longarena.measure.counting import Count
 from longarena.measure.speed import spread
-from longarena.store.record import Measurement, MeasureRecord
+from longarena.store.record import Cost, Measurement, MeasureRecord
 
 BASELINE = "transformer"
 # a time has noise and caches in it that a count has not
@@ -48,7 +49,7 @@ def growths(records: Sequence[MeasureRecord]) -> list[Growth]:
 
 def _growth(records: Sequence[MeasureRecord]) -> Growth:
     def fit(cost: Callable[[MeasureRecord], float]) -> float:
-        return growth([r.length for r in records], [cost(r) for r in records])
+        return growth([r.length for r in records], [float(cost(r)) for r in records])
 
     return Growth(
         mixer=label(records[0]),
@@ -65,38 +66,89 @@ def label(record: MeasureRecord) -> str:
     return f"{name} #{record.repeat + 1}" if record.repeat else name
 
 
-def rows(
-    records: Sequence[MeasureRecord], kind: Callable[[MeasureRecord], Measurement | None]
-) -> list[Row]:
-    """Write one line per record, with ratios to the Transformer of the same length."""
-    base = {
-        record.length: kind(record)
-        for record in reversed(records)
-        if name_mixer(record.model) == BASELINE
+def training_rows(records: Sequence[MeasureRecord]) -> list[Row]:
+    """Write what a training step takes, one line per record."""
+    base = _baselines(records, lambda r: r.metrics)
+    return [
+        _row(record, record.metrics, base.get(record.length))
+        | _share(record, record.metrics, record.cost.training_step if record.cost else 0.0)
+        for record in records
+    ]
+
+
+def prediction_rows(records: Sequence[MeasureRecord]) -> list[Row]:
+    """Write what a prediction takes, one line per record that has it."""
+    base = _baselines(records, lambda r: r.inference)
+    return [
+        _row(record, record.inference, base.get(record.length))
+        | _share(record, record.inference, record.cost.forward if record.cost else 0.0)
+        for record in records
+        if record.inference
+    ]
+
+
+def growth_rows(records: Sequence[MeasureRecord]) -> list[Row]:
+    """Write the exponents of every mechanism, and which of them exceeds its claim."""
+    return [
+        {
+            "mixer": found.mixer,
+            "time": f"{found.time:.2f}",
+            "memory": f"{found.memory:.2f}",
+            "Mult-Adds of the mixer": f"{found.mult_adds:.2f}",
+            "claimed": f"{found.claimed:.1f}",
+            "": "above its claim" if found.is_above_claim else "",
+        }
+        for found in growths(records)
+    ]
+
+
+def count_rows(counts: Sequence[Count]) -> list[Row]:
+    """Write the operations of mechanisms by kind of layer, one line per count."""
+    base = {count.length: count.cost for count in counts if count.mixer == BASELINE}
+    return [_count_row(count, base.get(count.length)) for count in counts]
+
+
+def _count_row(count: Count, base: Cost | None) -> Row:
+    cost = count.cost
+    return {
+        "length": f"{count.length:,}",
+        "mixer": count.mixer,
+        "parameters": f"{cost.parameters:,}",
+        "mixers": f"{cost.mixer:,.0f}",
+        "feed-forward": f"{cost.feed_forward:,.0f}",
+        "head, embedding": f"{cost.head_and_embedding:,.0f}",
+        "training step": f"{cost.training_step:,.0f}",
+        "ratio": f"{cost.training_step / base.training_step:.2f}" if base else "-",
+        "activations MB": f"{cost.activation_bytes / 1e6:,.1f}",
     }
-    return [_row(record, kind(record), base.get(record.length)) for record in records]
+
+
+def _baselines(
+    records: Sequence[MeasureRecord], kind: Callable[[MeasureRecord], Measurement | None]
+) -> dict[int, Measurement | None]:
+    """Find the Transformer of every length; where there are several, the first."""
+    plain = [record for record in records if label(record) == BASELINE]
+    return {record.length: kind(record) for record in plain}
 
 
 def _row(record: MeasureRecord, found: Measurement | None, base: Measurement | None) -> Row:
     head = {"length": f"{record.length:,}", "mixer": label(record)}
     if found is None:
         return head | {"steps/s": record.status}
-    speed = found.steps_per_second / base.steps_per_second if base else None
-    memory = found.peak_live_bytes / base.peak_live_bytes if base else None
     return head | {
         "steps/s": f"{found.steps_per_second:.3g}",
         "spread": f"{spread(found.seconds_per_step):.0%}",
         "tokens/s": f"{found.tokens_per_second:,.0f}",
-        "speed": "-" if speed is None else f"{speed:.2f}x",
+        "speed": f"{found.steps_per_second / base.steps_per_second:.2f}x" if base else "-",
         "peak MB": f"{found.peak_live_bytes / 1e6:,.0f}",
-        "memory": "-" if memory is None else f"{memory:.2f}x",
+        "memory": f"{found.peak_live_bytes / base.peak_live_bytes:.2f}x" if base else "-",
         "resident MB": f"{found.peak_resident_bytes / 1e6:,.0f}",
     }
 
 
-def share_of_limit(record: MeasureRecord) -> float | None:
-    """Return the share of the machine's product rate that the training step reaches."""
-    if record.metrics is None or record.cost is None or record.limits is None:
-        return None
-    flops = 2 * record.cost.training_step * record.metrics.tokens_per_second
-    return flops / record.limits.flops_per_second
+def _share(record: MeasureRecord, found: Measurement | None, mult_adds_per_token: float) -> Row:
+    """Say which share of the machine's rate of matrix products a step reaches."""
+    if found is None or record.limits is None:
+        return {}
+    flops_per_second = 2 * mult_adds_per_token * found.tokens_per_second
+    return {"of the limit": f"{flops_per_second / record.limits.flops_per_second:.0%}"}

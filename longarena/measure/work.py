@@ -9,7 +9,7 @@ Choice: no dropout: it would cost every mechanism the same and hide the differen
 Choice: 4 rows a batch, which fits 8 GB at 4,096 tokens; the paper has 32 on 16 TPU chips.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -19,7 +19,7 @@ from torch.optim import AdamW
 
 from longarena.model.build import Classifier, build_classifier
 from longarena.model.config import ModelConfig
-from longarena.options import Options, Value
+from longarena.options import Options, parse
 from longarena.seeding import torch_rng
 from longarena.tasks.base import TaskCard
 
@@ -37,16 +37,11 @@ class Shape(Options):
     num_heads: int
     mlp_width: int
 
-    def with_mixer(self, mixer: str, options: dict[str, Value]) -> ModelConfig:
+    def with_mixer(self, mixer: str, options: Mapping[str, object]) -> ModelConfig:
         """Complete the shape to a model."""
-        return ModelConfig(
-            mixer=mixer,
-            options=options,
-            positions="sinusoidal",
-            pooling="mean",
-            dropout=0.0,
-            **self.model_dump(),
-        )
+        rest = {"positions": "sinusoidal", "pooling": "mean", "dropout": 0.0}
+        values = self.model_dump() | rest | {"mixer": mixer, "options": dict(options)}
+        return parse(ModelConfig, values, "model")
 
 
 SHAPES = {

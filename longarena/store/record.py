@@ -81,7 +81,8 @@ class Measurement(Options):
 class Cost(Options):
     """What a model costs without a clock: Mult-Adds per token, by kind of layer.
 
-    The kinds are of the forward pass; `training_step` is all of forward and backward.
+    The kinds are of the forward pass; `training_step` is all of forward and backward. Activations
+    are what the forward pass keeps for the backward one.
     """
 
     parameters: int
@@ -90,6 +91,11 @@ class Cost(Options):
     head_and_embedding: float
     training_step: float
     activation_bytes: int
+
+    @property
+    def forward(self) -> float:
+        """Mult-Adds per token of the forward pass."""
+        return self.mixer + self.feed_forward + self.head_and_embedding
 
 
 class Limits(Options):

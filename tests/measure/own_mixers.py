@@ -1,0 +1,52 @@
+"""Mixers that only a test would write: slow, greedy, broken, endless, noisy."""
+
+import sys
+import time
+
+import torch
+
+from longarena.attention import Mixer
+
+HOG_BYTES, SLOW_SECONDS = 64 << 20, 0.05
+
+
+class Plain(Mixer):
+    """Passes the tokens on."""
+
+    def forward(self, x, mask):
+        return x
+
+
+class Slow(Plain):
+    def forward(self, x, mask):
+        time.sleep(SLOW_SECONDS)
+        return super().forward(x, mask)
+
+
+class Hog(Plain):
+    def forward(self, x, mask):
+        return super().forward(x, mask) + torch.zeros(HOG_BYTES // 4)[0]
+
+
+class Greedy(Plain):
+    """Asks for more memory than any machine has."""
+
+    def forward(self, x, mask):
+        return super().forward(x, mask) + torch.zeros(1 << 46)[0]
+
+
+class Broken(Plain):
+    def forward(self, x, mask):
+        raise ArithmeticError("two and two make five")
+
+
+class Endless(Plain):
+    def forward(self, x, mask):
+        time.sleep(3600)
+
+
+class TalkativeHog(Hog):
+    def forward(self, x, mask):
+        sys.stdout.write("a line among the answers\n")
+        sys.stdout.flush()
+        return super().forward(x, mask)

@@ -1,0 +1,111 @@
+"""A whole session with tiny models: what is slow shows as slow, what fails is a result."""
+
+import pytest
+from measure.own_mixers import HOG_BYTES, SLOW_SECONDS
+
+from longarena.errors import UserError
+from longarena.measure import Shape, measure
+from longarena.measure.session import default_session
+from longarena.measure.speed import Patience
+from longarena.store.folder import read_records
+
+SHAPE = Shape(width=16, depth=1, num_heads=2, mlp_width=16)
+PATIENCE = Patience(turn_seconds=0.05, min_turns=3, max_turns=3)
+OWN = [f"measure.own_mixers:{name}" for name in ("Plain", "Slow", "Hog", "Greedy", "Broken")]
+
+
+def tiny(store, mixers, **options):
+    fixed = {"lengths": [64], "batch_size": 2, "shape": SHAPE, "patience": PATIENCE}
+    return measure(mixers, store=store, **fixed | options)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tmp_path_factory.mktemp("records")
+
+
+@pytest.fixture(scope="module")
+def session(store):
+    return {
+        record.model.mixer.partition(":")[2]: record for record in tiny(store, OWN, inference=True)
+    }
+
+
+def test_what_is_slowed_down_shows_as_slow(session):
+    plain, slow = (min(session[name].metrics.seconds_per_step) for name in ("Plain", "Slow"))
+    assert slow - plain > 0.8 * SLOW_SECONDS
+    assert min(session["Slow"].inference.seconds_per_step) > SLOW_SECONDS
+
+
+def test_a_hog_shows_as_a_hog(session):
+    plain, hog = session["Plain"].metrics, session["Hog"].metrics
+    assert hog.peak_live_bytes - plain.peak_live_bytes == pytest.approx(HOG_BYTES, rel=0.01)
+    assert hog.peak_resident_bytes - plain.peak_resident_bytes > HOG_BYTES / 2
+
+
+def test_rates_follow_from_the_median(session):
+    metrics = session["Plain"].metrics
+    assert len(metrics.seconds_per_step) == 3
+    assert metrics.steps_per_second == 1 / sorted(metrics.seconds_per_step)[1]
+    assert metrics.tokens_per_second == pytest.approx(2 * 64 * metrics.steps_per_second)
+
+
+def test_the_machine_was_measured_with_them(session):
+    assert 1e8 < session["Plain"].limits.flops_per_second < 1e15
+    assert 1e8 < session["Plain"].limits.copy_bytes_per_second < 1e14
+
+
+def test_full_memory_is_a_result_and_a_broken_mixer_is_one_too(session):
+    assert (session["Greedy"].status, session["Greedy"].metrics) == ("out of memory", None)
+    assert session["Broken"].status == "failed"
+    assert "two and two make five" in session["Broken"].reason
+
+
+def test_all_but_what_is_broken_is_stored_and_not_measured_again(session, store):
+    stored = {record.id for record in read_records(store).measurements}
+    assert stored == {record.id for name, record in session.items() if name != "Broken"}
+    assert tiny(store, OWN[:4], session=session["Plain"].session, inference=True) == [
+        session[name] for name in ("Plain", "Slow", "Hog", "Greedy")
+    ]
+
+
+def test_a_session_is_named_by_what_is_compared():
+    one, other = SHAPE.with_mixer("linear", {}), SHAPE.with_mixer("transformer", {})
+    assert default_session([one], 2, ["train"]) == default_session([one], 2, ["train"])
+    names = [
+        default_session([one], 2, ["train"]),
+        default_session([one, other], 2, ["train"]),
+        default_session([one], 4, ["train"]),
+        default_session([one], 2, ["train", "predict"]),
+    ]
+    assert len(set(names)) == 4
+
+
+@pytest.mark.parametrize(
+    ("mixers", "options", "message"),
+    [
+        (["liner"], {}, "did you mean linear"),
+        (["linear[block"], {}, "not of the form"),
+        (["linear"], {"lengths": [0]}, "at least 1"),
+        (["linear"], {"lengths": []}, "at least 1"),
+        (["linear"], {"batch_size": 0}, "at least 1"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anything_starts(
+    tmp_path, mixers, options, message
+):
+    with pytest.raises(UserError, match=message):
+        tiny(tmp_path, mixers, **options)
+
+
+@pytest.mark.slow
+def test_the_instrument_is_steady(tmp_path):
+    mixers = ["transformer", "linear", "transformer", "linear"]
+    shape = Shape(width=64, depth=2, num_heads=2, mlp_width=128)
+    patience = Patience(max_turns=100, max_seconds_each=40.0)
+    found = measure(mixers, store=tmp_path, lengths=[512], shape=shape, patience=patience)
+    transformer, linear, transformer_again, linear_again = (
+        record.metrics.steps_per_second for record in found
+    )
+    assert transformer_again == pytest.approx(transformer, rel=0.1)
+    assert linear_again == pytest.approx(linear, rel=0.1)

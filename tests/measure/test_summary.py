@@ -1,0 +1,97 @@
+import pytest
+
+from longarena.measure.summary import growth_rows, growths, prediction_rows, training_rows
+from longarena.measure.work import SHAPES
+from longarena.runtime import machine, versions
+from longarena.store.record import Cost, Limits, Measurement, MeasureRecord
+
+BATCH = 4
+
+
+def record(mixer, length, seconds, peak=10**6, mixer_cost=100.0, **fields):
+    rate = 1 / seconds
+    metrics = Measurement(
+        steps_per_second=rate,
+        seconds_per_step=[seconds],
+        tokens_per_second=rate * BATCH * length,
+        peak_live_bytes=peak,
+        peak_resident_bytes=2 * peak,
+        parameters=1,
+    )
+    values = {
+        "id": "0",
+        "session": "s",
+        "model": SHAPES["small"].with_mixer(mixer, {}),
+        "length": length,
+        "batch_size": BATCH,
+        "metrics": metrics,
+        "cost": Cost(
+            parameters=1,
+            mixer=mixer_cost,
+            feed_forward=100.0,
+            head_and_embedding=50.0,
+            training_step=750.0,
+            activation_bytes=1,
+        ),
+        "limits": Limits(flops_per_second=6e6, copy_bytes_per_second=1.0),
+        "machine": machine(),
+        "versions": versions(),
+        "finished_at": "2025-11-03T11:00:00+00:00",
+    }
+    return MeasureRecord(**values | fields)
+
+
+def test_ratios_are_to_the_transformer_of_the_same_length():
+    rows = training_rows(
+        [
+            record("transformer", 1000, 2.0, peak=10**8),
+            record("linear", 1000, 0.5, peak=3 * 10**8),
+            record("transformer", 2000, 8.0),
+            record("linear", 2000, 1.0),
+        ]
+    )
+    assert [row["speed"] for row in rows] == ["1.00x", "4.00x", "1.00x", "8.00x"]
+    assert rows[1]["memory"] == "3.00x"
+
+
+def test_a_share_of_the_limit_is_work_by_time_and_rate():
+    [row] = training_rows([record("linear", 1000, 2.0)])
+    # 4 * 1000 tokens of 2 * 750 operations in 2 s, where 6e6 operations a second are possible
+    assert row["of the limit"] == "50%"
+    assert row["speed"] == "-"
+
+
+def test_what_was_not_measured_shows_why():
+    [row] = training_rows([record("linear", 1000, 1.0, status="timed out", metrics=None)])
+    assert row == {"length": "1,000", "mixer": "linear", "steps/s": "timed out"}
+    assert prediction_rows([record("linear", 1000, 1.0)]) == []
+
+
+def test_a_mechanism_measured_again_has_a_row_of_its_own():
+    rows = training_rows([record("linear", 1000, 1.0), record("linear", 1000, 1.0, repeat=1)])
+    assert [row["mixer"] for row in rows] == ["linear", "linear #2"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "peak", "mixer_cost", "is_above"),
+    [
+        (2.0, 2.0, 1.0, False),
+        (2.2, 2.1, 1.05, False),
+        (4.0, 2.0, 1.0, True),
+        (2.0, 4.0, 1.0, True),
+        (2.0, 2.0, 2.0, True),
+    ],
+    ids=["as claimed", "nearly", "time", "memory", "operations"],
+)
+def test_growth_above_the_claim_is_flagged(seconds, peak, mixer_cost, is_above):
+    records = [
+        record("linear", 1024, 1.0, peak=1000, mixer_cost=100.0),
+        record("linear", 2048, seconds, int(1000 * peak), 100.0 * mixer_cost),
+    ]
+    [found] = growths(records)
+    assert found.is_above_claim == is_above
+    assert (growth_rows(records)[0][""] == "above its claim") == is_above
+
+
+def test_one_length_has_no_growth():
+    assert growths([record("linear", 1024, 1.0)]) == []

@@ -1,0 +1,78 @@
+"""What a worker answers; no process is needed to see it."""
+
+import pytest
+from measure.own_mixers import HOG_BYTES
+
+from longarena.measure.messages import Command, Order
+from longarena.measure.work import Shape
+from longarena.measure.worker import serve, take_turn
+
+SHAPE = Shape(width=16, depth=1, num_heads=2, mlp_width=16)
+TURN = Command(do="turn", step="train")
+WEIGH = Command(do="weigh", step="train")
+
+
+def answers(mixer, *commands, **options):
+    order = Order(
+        model=mixer and SHAPE.with_mixer(mixer, options),
+        length=32,
+        batch_size=2,
+        threads=1,
+        memory_limit_bytes=None,
+    )
+    return list(serve(iter([order.model_dump_json(), *(c.model_dump_json() for c in commands)])))
+
+
+def test_a_worker_steps_weighs_and_counts():
+    turn, weight, count = answers("transformer", TURN, WEIGH, Command(do="count"))
+    assert turn.seconds > 0
+    assert weight.resident_bytes > weight.live_bytes > 0
+    assert count.cost.parameters > 0
+
+
+def test_a_hog_weighs_what_it_holds():
+    [plain], [hog] = (answers(f"measure.own_mixers:{m}", WEIGH) for m in ("Plain", "Hog"))
+    assert hog.live_bytes - plain.live_bytes == pytest.approx(HOG_BYTES, rel=0.01)
+
+
+def test_a_prediction_holds_neither_gradients_nor_moments():
+    training, prediction = answers("linear", WEIGH, Command(do="weigh", step="predict"))
+    parameters = answers("linear", Command(do="count"))[0].cost.parameters
+    assert training.live_bytes - prediction.live_bytes > 3 * 4 * parameters
+
+
+def test_the_machine_itself_takes_turns():
+    product, copy = answers(None, *(Command(do="turn", step=step) for step in ("product", "copy")))
+    assert product.seconds > 0
+    assert copy.seconds > 0
+
+
+def test_a_mistake_in_the_options_is_refused_in_its_own_words():
+    [answer] = answers("linear", TURN, nonsense=1)
+    assert answer.status == "refused"
+    assert "unknown option of linear 'nonsense'" in answer.reason
+
+
+def test_full_memory_is_an_answer():
+    [answer] = answers("measure.own_mixers:Greedy", TURN)
+    assert answer.status == "out of memory"
+
+
+def test_a_mixer_that_breaks_is_an_answer():
+    [answer] = answers("measure.own_mixers:Broken", TURN)
+    assert (answer.status, answer.reason) == ("failed", "ArithmeticError: two and two make five")
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(0.0, 2), (0.05, 4)])
+def test_a_turn_lasts_for_its_seconds_after_one_step_that_is_not_timed(
+    monkeypatch, seconds, expected
+):
+    now, steps = [0.0], []
+
+    def step():
+        steps.append(None)
+        now[0] += 0.02 if len(steps) > 1 else 9.0
+
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    assert take_turn(step, seconds) == pytest.approx(0.02)
+    assert len(steps) == expected

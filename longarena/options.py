@@ -4,7 +4,8 @@ Every task and every mixer declares its options as a subclass of `Options`; a re
 them. A wrong key or value becomes one line with the nearest names or the accepted range.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -12,7 +13,7 @@ from pydantic import JsonValue as Value
 
 from longarena.errors import UserError, unknown
 
-__all__ = ["Options", "Value", "parse"]
+__all__ = ["Options", "Value", "parse", "read_assignments", "read_value"]
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -45,3 +46,30 @@ def parse(model: type[Model], values: Mapping[str, object], where: str) -> Model
         reason = first["msg"].removeprefix("Value error, ")
         value = f" = {first['input']!r}" if path else ""
         raise UserError(f"{where}: {path + value + ': ' if path else ''}{reason}") from None
+
+
+def read_assignments(assignments: Iterable[str], section: str = "") -> dict[str, Value]:
+    """Read lines of `key=value`; a value is JSON, or the plain word that it is.
+
+    The name of the section that is meant anyway may stand before a key.
+
+    >>> read_assignments(["rate=0.1", "sizes=[1, 2]", "model.pooling=mean"], section="model")
+    {'rate': 0.1, 'sizes': [1, 2], 'pooling': 'mean'}
+    """
+    values: dict[str, Value] = {}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals:
+            raise UserError(f"--set {assignment!r} is not of the form key=value")
+        name = key.strip()
+        values[name.removeprefix(f"{section}.") if section else name] = read_value(text)
+    return values
+
+
+def read_value(text: str) -> Value:
+    """Read a value as JSON, or as the plain word that it is."""
+    try:
+        value: Value = json.loads(text)
+    except ValueError:
+        return text
+    return value

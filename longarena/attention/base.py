@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, Literal, TypeVar
 
 from einops import rearrange
+from pydantic import Field
 from torch import Tensor, nn
 
 from longarena.attention.choices import Choices
-from longarena.options import Options
+from longarena.options import Options, Value
 from longarena.shapes import Heads, Mask, Tokens, Values
 
 Family = Literal[
@@ -41,7 +42,11 @@ Plan = TypeVar("Plan")
 
 
 class MixerCard(Options):
-    """What a reader must know of a mechanism. `exponent` is the claimed growth with the length."""
+    """What a reader must know of a mechanism.
+
+    `exponent` is the claimed growth of the time with the length; `sketch` holds the options under
+    which the pattern shows when only 64 positions are drawn.
+    """
 
     name: str = "your own"
     title: str = "A mixer of your own"
@@ -53,6 +58,7 @@ class MixerCard(Options):
     exponent: float = 2.0
     decodes: bool = False
     causal: bool = False
+    sketch: dict[str, Value] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)

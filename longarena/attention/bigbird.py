@@ -131,6 +131,7 @@ class BigBird(Attention[BigBirdPlan]):
         time="N b",
         memory="N",
         exponent=1.0,
+        sketch={"block": 4, "global_blocks": 1, "random": 2},
     )
     options_type = BigBirdOptions
     draws: Draws

@@ -148,6 +148,7 @@ class Linformer(Attention[LinformerPlan]):
         time="N k",
         memory="N + k",
         exponent=1.0,
+        sketch={"k": 16},
     )
     options_type = LinformerOptions
 

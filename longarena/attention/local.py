@@ -93,6 +93,7 @@ class Local(Attention[LocalPlan]):
         exponent=1.0,
         decodes=True,
         causal=True,
+        sketch={"block": 8},
     )
     options_type = LocalOptions
 

@@ -106,6 +106,7 @@ class Reformer(Attention[ReformerPlan]):
         memory="N",
         exponent=1.0,
         decodes=False,
+        sketch={"bucket_size": 8},
     )
     options_type = ReformerOptions
     projections = ("query", "value", "output")

@@ -156,6 +156,7 @@ class Sinkhorn(Attention[SinkhornPlan]):
         memory="N + (N / b)^2",
         exponent=1.5,
         decodes=False,
+        sketch={"block": 8},
     )
     options_type = SinkhornOptions
 

@@ -169,6 +169,7 @@ class Sparse(Attention[DividedPlan | MergedPlan]):
         exponent=1.5,
         decodes=True,
         causal=True,
+        sketch={"stride": 8, "summary": 2},
     )
     options_type = SparseOptions
 

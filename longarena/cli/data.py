@@ -11,8 +11,7 @@ from longarena.data import png
 from longarena.data.batches import TrainingBatches
 from longarena.data.files import write_atomically
 from longarena.data.ragged import Split, Store, collect
-from longarena.errors import UserError
-from longarena.recipes.recipe import read_value
+from longarena.options import read_assignments
 from longarena.tasks.base import Task, default_home
 from longarena.tasks.listing import listing
 from longarena.tasks.prepare import open_prepared
@@ -104,12 +103,7 @@ def _examples(task: Task, split: str, count: int) -> Split:
 
 
 def _task(name: str, assignments: list[str] | None, size: float) -> Task:
-    options: dict[str, object] = {}
-    for assignment in assignments or []:
-        key, equals, value = assignment.partition("=")
-        if not equals:
-            raise UserError(f"--set {assignment!r} is not of the form key=value")
-        options[key.strip().removeprefix("task.")] = read_value(value)
+    options = read_assignments(assignments or [], section="task")
     variant = str(options.pop("variant", ""))
     return tasks.build(name, options, size, variant)
 

@@ -5,6 +5,7 @@ import sys
 import typer
 
 from longarena.cli import data
+from longarena.cli.draw import draw
 from longarena.cli.lists import list_
 from longarena.cli.measure import measure
 from longarena.cli.report import report
@@ -24,7 +25,7 @@ app = typer.Typer(
 )
 app.command("list")(list_)
 app.add_typer(data.app, name="data")
-for command in (train, evaluate, measure, report, tour):
+for command in (train, evaluate, measure, draw, report, tour):
     app.command()(command)
 
 # the command line's own complaints: a missing argument, an unknown option

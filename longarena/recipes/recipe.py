@@ -14,7 +14,7 @@ from pydantic import Field
 from longarena import attention, tasks
 from longarena.errors import UserError, unknown
 from longarena.model.config import ModelConfig
-from longarena.options import Options, Value, parse
+from longarena.options import Options, Value, parse, read_assignments
 from longarena.recipes.schedule import Schedule
 from longarena.tasks.base import Task
 
@@ -87,26 +87,10 @@ def override(recipe: Recipe, assignments: Iterable[str]) -> Recipe:
     of the task or the mixer: `task.max_length=512`, `model.materialised=true`.
     """
     values = recipe.model_dump(mode="json")
-    for assignment in assignments:
-        key, equals, text = assignment.partition("=")
-        if not equals:
-            raise UserError(f"--set {assignment!r} is not of the form key=value")
-        section, name = _locate(values, key.strip())
-        section[name] = read_value(text)
+    for key, value in read_assignments(assignments).items():
+        section, name = _locate(values, key)
+        section[name] = value
     return parse(Recipe, values, "recipe")
-
-
-def read_value(text: str) -> Value:
-    """Read a value as JSON, or as the plain word that it is.
-
-    >>> read_value("0.1"), read_value("true"), read_value("[1, 2]"), read_value("mean")
-    (0.1, True, [1, 2], 'mean')
-    """
-    try:
-        value: Value = json.loads(text)
-    except ValueError:
-        return text
-    return value
 
 
 def _locate(values: dict[str, Value], key: str) -> tuple[dict[str, Value], str]:

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from longarena.model.config import ModelConfig
-from longarena.options import Value
+from longarena.options import Value, read_value
 from longarena.recipes.presets import PRESETS
-from longarena.recipes.recipe import Recipe, read_value
+from longarena.recipes.recipe import Recipe
 
 # what names a run, or only says how often something is written down
 NO_SETTING = {"preset", "seed", "model.mixer", "log_every", "checkpoint_every"}

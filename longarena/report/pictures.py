@@ -1,0 +1,111 @@
+"""The pattern of a mechanism as the papers draw it: who attends to whom, head by head.
+
+A small mixer is built, fed random tokens, and its effective attention matrix is drawn: row i is
+the query, column j the key, dark where much of value j reaches position i.
+
+Choice: each row is scaled to its own largest weight and the root is taken, so that faint links
+        show; the picture tells where attention goes, not how much.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import altair as alt
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from longarena import attention
+from longarena.attention import Attention
+from longarena.data.files import write_atomically
+from longarena.errors import UserError
+from longarena.seeding import torch_rng
+
+HEAD_SIZE = 8
+LENGTH, HEADS = 64, 4
+PIXELS, GAP = 240, 2
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """What is drawn of a mixer: its options, how many positions and heads, the seed."""
+
+    name: str
+    options: Mapping[str, object] = field(default_factory=dict)
+    length: int = LENGTH
+    num_heads: int = HEADS
+    seed: int = 0
+
+
+def pattern(sketch: Sketch) -> NDArray[np.float64]:
+    """Return the strength of every link, (heads, length, length), between 0 and 1."""
+    mixer = attention.build(
+        sketch.name,
+        width=HEAD_SIZE * sketch.num_heads,
+        num_heads=sketch.num_heads,
+        max_length=sketch.length,
+        seed=sketch.seed,
+        options={**attention.find(sketch.name).card.sketch, **sketch.options},
+    ).eval()
+    if not isinstance(mixer, Attention):
+        raise UserError(f"{sketch.name} has no attention matrix to draw")
+    shape = (1, sketch.length, HEAD_SIZE * sketch.num_heads)
+    x = torch.randn(shape, generator=torch_rng(sketch.seed, "sketch"))
+    mask = torch.ones(1, sketch.length, dtype=torch.bool)
+    with torch.inference_mode():
+        weights = attention.matrix(mixer, x, mask)[0].double().abs().numpy()
+    largest = weights.max(axis=-1, keepdims=True)
+    strength: NDArray[np.float64] = np.sqrt(weights / np.maximum(largest, 1e-12))
+    return strength
+
+
+def chart(sketch: Sketch) -> alt.HConcatChart:
+    """Draw the heads side by side; links that do not exist are left white."""
+    strengths = pattern(sketch)
+    title = attention.find(sketch.name).card.title
+    return alt.hconcat(
+        *(_head(head, strengths[head]) for head in range(len(strengths)))
+    ).properties(title=f"{title}: query (down) to key (right), {sketch.length} positions")
+
+
+def _head(number: int, strength: NDArray[np.float64]) -> alt.Chart:
+    query, key = np.nonzero(strength > 0.01)
+    links = [
+        {"query": int(i), "key": int(j), "strength": round(float(strength[i, j]), 2)}
+        for i, j in zip(query, key, strict=True)
+    ]
+    scale = alt.Scale(domain=list(range(len(strength))), padding=0)
+    shades = alt.Scale(domain=[0, 1], range=["#fff", "#1f4e9c"])
+    data = alt.InlineData(values=links)
+    drawing: alt.Chart = (
+        alt.Chart(data, width=PIXELS, height=PIXELS, title=f"head {number + 1}")
+        .mark_rect()
+        .encode(
+            x=alt.X("key:O", axis=None, scale=scale),
+            y=alt.Y("query:O", axis=None, scale=scale),
+            color=alt.Color("strength:Q", legend=None, scale=shades),
+        )
+    )
+    return drawing
+
+
+def draw(sketch: Sketch, out: Path) -> list[Path]:
+    """Write the pattern of a mixer as PNG and SVG into a folder."""
+    drawing = chart(sketch)
+    stem = sketch.name.replace(":", ".")
+    paths = [out / f"{stem}.png", out / f"{stem}.svg"]
+    for path in paths:
+        out.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".partial{path.suffix}")
+        drawing.save(partial, ppi=144)
+        write_atomically(path, partial.read_bytes())
+        partial.unlink()
+    return paths
+
+
+def tile(sketch: Sketch) -> NDArray[np.uint8]:
+    """Draw the heads side by side as grey pixels, dark where attention is, for the gallery."""
+    grey = (255 * (1 - pattern(sketch))).astype(np.uint8)
+    framed = np.pad(grey, ((0, 0), (0, 0), (0, GAP)), constant_values=255)
+    return np.hstack(list(framed))[:, :-GAP]

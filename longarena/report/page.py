@@ -23,6 +23,7 @@ from markupsafe import Markup
 from longarena.data.files import write_atomically
 from longarena.report import names
 from longarena.report.charts import charts
+from longarena.report.pictures import gallery
 from longarena.runtime import Machine
 from longarena.store import published
 from longarena.store.changes import command
@@ -69,6 +70,7 @@ def render(records: Records) -> str:
         runs=[RunLine(run, command(run.recipe)) for run in records.runs],
         unreadable=sorted(records.unreadable.items()),
         sections=_sections(records, bool(drawn)),
+        gallery=gallery(),
         published=published,
         style=Markup(_asset("style.css")),
         scripts=[Markup(script) for script in scripts],
@@ -122,6 +124,7 @@ def _sections(records: Records, has_charts: bool) -> list[tuple[str, str]]:
         ("costs", "Speed and memory"): records.measurements,
         ("charts", "Charts"): has_charts,
         ("runs", "Runs"): records.runs,
+        ("gallery", "Attention patterns"): True,
         ("published", "Published numbers"): True,
         ("unreadable", "Unreadable records"): records.unreadable,
     }

@@ -7,6 +7,7 @@ Choice: each row is scaled to its own largest weight and the root is taken, so t
         show; the picture tells where attention goes, not how much.
 """
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,8 @@ import torch
 from numpy.typing import NDArray
 
 from longarena import attention
-from longarena.attention import Attention
+from longarena.attention import Attention, MixerCard
+from longarena.data import png
 from longarena.data.files import write_atomically
 from longarena.errors import UserError
 from longarena.seeding import torch_rng
@@ -102,6 +104,27 @@ def draw(sketch: Sketch, out: Path) -> list[Path]:
         write_atomically(path, partial.read_bytes())
         partial.unlink()
     return paths
+
+
+@dataclass(frozen=True)
+class Plate:
+    """One picture of the gallery, ready for a page."""
+
+    card: MixerCard
+    options: str
+    url: str
+
+
+def gallery() -> list[Plate]:
+    """Draw every mechanism of the table that has a matrix."""
+    drawn = [kind.card for kind in attention.MIXERS.values() if issubclass(kind, Attention)]
+    return [_plate(card) for card in drawn]
+
+
+def _plate(card: MixerCard) -> Plate:
+    picture = base64.b64encode(png.encode(tile(Sketch(card.name)))).decode()
+    options = ", ".join(f"{key}={value}" for key, value in card.sketch.items())
+    return Plate(card, options, f"data:image/png;base64,{picture}")
 
 
 def tile(sketch: Sketch) -> NDArray[np.uint8]:

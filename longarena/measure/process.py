@@ -1,4 +1,4 @@
-"""The measuring process's end of a worker: start it, ask it, and be sure that it ends.
+"""The measuring process's end of its workers: start them, ask them, and be sure that they end.
 
 A worker that is killed, most often because memory is full, or that takes too long, is an answer
 like any other; after such an answer it is gone.
@@ -7,20 +7,68 @@ like any other; after such an answer it is gone.
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
+from typing import IO
 
 from longarena.measure.messages import Answer, Command, Order
 
-COMMAND = [sys.executable, "-m", "longarena.measure.worker"]
+ANSWER_BYTES = 64
+
+
+class Nursery:
+    """A process that forks workers (nursery.py); use it as a context manager."""
+
+    def __init__(self) -> None:
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "longarena.measure.nursery", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env=_environment(),
+                # Ctrl-C is for the measuring process; it ends its workers itself
+                process_group=0,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    def __enter__(self) -> "Nursery":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
+
+    def fork(self, files: list[int]) -> int:
+        """Start a worker with these files as its input, output and errors; return its number."""
+        socket.send_fds(self._socket, [b"fork"], files)
+        return self._answer()
+
+    def wait(self, pid: int) -> int:
+        """Return the exit code of a worker that has ended."""
+        self._socket.sendall(str(pid).encode())
+        return self._answer()
+
+    def _answer(self) -> int:
+        answer = self._socket.recv(ANSWER_BYTES)
+        if not answer:
+            raise RuntimeError("the process that starts workers has ended")
+        return int(answer)
 
 
 def _environment() -> dict[str, str]:
     """Have a worker find the user's own mixers as they were found here, and share its cores.
 
     By default a thread that waits for another one spins. If some other process has the core that
-    the other one needs, both wait in vain: a step took 50 times as long beside a load of 6 on two
+    the other one needs, both wait in vain: a step took 50 times as long beside a load of 7 on two
     cores, and as long as ever with threads that sleep.
     """
     here = {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -30,25 +78,17 @@ def _environment() -> dict[str, str]:
 class WorkerProcess:
     """A worker under way; use it as a context manager."""
 
-    def __init__(self, order: Order, timeout_seconds: float) -> None:
-        self.timeout_seconds = timeout_seconds
+    def __init__(self, nursery: Nursery, order: Order, timeout_seconds: float) -> None:
+        self.nursery, self.timeout_seconds = nursery, timeout_seconds
+        self.exit_code: int | None = None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`
-        self._process = subprocess.Popen(
-            COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            env=_environment(),
-            # Ctrl-C is for the measuring process; it ends its workers itself
-            process_group=0,
-        )
+        their_input, ours = os.pipe()
+        our_input, theirs = os.pipe()
+        self._commands, self._answers = os.fdopen(ours, "w"), os.fdopen(our_input)
+        self.pid = nursery.fork([their_input, theirs, self._errors.fileno()])
+        os.close(their_input)
+        os.close(theirs)
         self._send(order.model_dump_json())
-
-    @property
-    def pid(self) -> int:
-        """The number of the process."""
-        return self._process.pid
 
     def __enter__(self) -> "WorkerProcess":
         return self
@@ -59,40 +99,37 @@ class WorkerProcess:
     def ask(self, command: Command) -> Answer:
         """Have a command carried out."""
         self._send(command.model_dump_json())
-        answers = self._process.stdout
-        if answers is None:
-            raise RuntimeError("a worker without a pipe")
-        readable, _, _ = select.select([answers], [], [], self.timeout_seconds)
+        readable, _, _ = select.select([self._answers], [], [], self.timeout_seconds)
         if not readable:
             self.end()
             return Answer(status="timed out", reason=f"no answer within {self.timeout_seconds:g} s")
-        line = answers.readline()
+        line = self._answers.readline()
         return Answer.model_validate_json(line) if line else self._last_words()
 
     def end(self) -> None:
         """End the process, whatever it is doing."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
-        self._errors.close()
+        if self.exit_code is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.exit_code = self.nursery.wait(self.pid)
+        for file in (self._answers, self._commands, self._errors):
+            _close(file)
 
     def _send(self, line: str) -> None:
-        pipe = self._process.stdin
-        if pipe is None:
-            raise RuntimeError("a worker without a pipe")
-        try:
-            pipe.write(line + "\n")
-            pipe.flush()
-        except BrokenPipeError:
-            pass  # it has ended: the missing answer will tell
+        with suppress(BrokenPipeError):  # it has ended: the missing answer will tell
+            self._commands.write(line + "\n")
+            self._commands.flush()
 
     def _last_words(self) -> Answer:
         """Say why a worker ended without an answer."""
-        code = self._process.wait()
-        if code == -signal.SIGKILL:
+        self.exit_code = self.nursery.wait(self.pid)
+        if self.exit_code == -signal.SIGKILL:
             return Answer(status="out of memory", reason="ended by the system")
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return Answer(status="failed", reason=lines[-1] if lines else f"exit code {code}")
+        return Answer(status="failed", reason=lines[-1] if lines else f"exit code {self.exit_code}")
+
+
+def _close(file: IO[str] | IO[bytes]) -> None:
+    """Close a pipe, also one whose other end is gone with something unread in it."""
+    with suppress(BrokenPipeError):
+        file.close()

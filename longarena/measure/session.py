@@ -9,7 +9,7 @@ command on the same day goes on where it was, another command never mixes with i
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import date
 from functools import partial
@@ -22,7 +22,7 @@ from longarena.measure.candidate import Candidate, Target, name_mixer, read_mixe
 from longarena.measure.limits import rates
 from longarena.measure.memory import free_memory_bytes
 from longarena.measure.messages import Command, Order, StepName
-from longarena.measure.process import WorkerProcess
+from longarena.measure.process import Nursery, WorkerProcess
 from longarena.measure.speed import Participant, Patience, take_turns
 from longarena.measure.work import BATCH_SIZE, SHAPES, Shape
 from longarena.model.config import ModelConfig
@@ -90,17 +90,23 @@ class _Run:
                 f"{done} of {len(targets)} measured before in session {targets[0].session}"
                 " and left as they are; --session NAME begins a new one"
             )
-        turns = self.patience.min_turns + 2  # a first one to warm up, a last one to weigh
-        label, total = "measuring", turns * len(targets)
-        with (
-            self.progress.bar(label, total=total, done=turns * done) as bar,
-            WorkerProcess(_machine_order(), self.patience.timeout_seconds) as yardstick,
-        ):
-            for length in dict.fromkeys(target.length for target in missing):
-                together = [target for target in missing if target.length == length]
-                for record in self.side_by_side(together, yardstick, bar):
-                    stored[record.id] = record
+        if missing:
+            for record in self.measure(missing, done):
+                stored[record.id] = record
         return [stored[target.id] for target in targets]
+
+    def measure(self, targets: Sequence[Target], done: int) -> Iterator[MeasureRecord]:
+        """Measure length by length; `done` targets were measured before."""
+        turns = self.patience.min_turns + 2  # a first one to warm up, a last one to weigh
+        total = turns * (done + len(targets))
+        with (
+            self.progress.bar("measuring", total=total, done=turns * done) as bar,
+            Nursery() as nursery,
+            WorkerProcess(nursery, _machine_order(), self.patience.timeout_seconds) as yardstick,
+        ):
+            for length in dict.fromkeys(target.length for target in targets):
+                together = [target for target in targets if target.length == length]
+                yield from self.side_by_side(together, yardstick, bar)
 
     def side_by_side(
         self, targets: Sequence[Target], yardstick: WorkerProcess, bar: Bar
@@ -110,7 +116,12 @@ class _Run:
         timeout = self.patience.timeout_seconds
         with ExitStack() as stack:
             candidates = [
-                Candidate(target, stack.enter_context(WorkerProcess(target.order(memory), timeout)))
+                Candidate(
+                    target,
+                    stack.enter_context(
+                        WorkerProcess(yardstick.nursery, target.order(memory), timeout)
+                    ),
+                )
                 for target in targets
             ]
             for candidate in candidates:

@@ -141,7 +141,3 @@ def excuse(error: Exception) -> Answer:
     if isinstance(error, MemoryError) or any(m in str(error) for m in MESSAGES_OF_FULL_MEMORY):
         return Answer(status="out of memory", reason=reason)
     return Answer(status="failed", reason=f"{type(error).__name__}: {reason}")
-
-
-if __name__ == "__main__":
-    main()

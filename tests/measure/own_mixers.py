@@ -1,5 +1,6 @@
-"""Mixers that only a test would write: slow, greedy, broken, endless, noisy."""
+"""Mixers that only a test would write: slow, greedy, broken, endless, talkative."""
 
+import os
 import sys
 import time
 
@@ -50,3 +51,10 @@ class TalkativeHog(Hog):
         sys.stdout.write("a line among the answers\n")
         sys.stdout.flush()
         return super().forward(x, mask)
+
+
+class Leaving(Plain):
+    def forward(self, x, mask):
+        sys.stderr.write("my last words\n")
+        sys.stderr.flush()
+        os._exit(3)

@@ -9,16 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from longarena.measure import process as process_module
 from longarena.measure.messages import Command, Order
-from longarena.measure.process import WorkerProcess
+from longarena.measure.process import Nursery, WorkerProcess
 from longarena.measure.work import Shape
 
 SHAPE = Shape(width=16, depth=1, num_heads=2, mlp_width=16)
 TURN = Command(do="turn", step="train")
 
 
-def worker(mixer, timeout_seconds=120.0, memory_limit_bytes=None):
+@pytest.fixture(scope="module")
+def nursery():
+    with Nursery() as nursery:
+        yield nursery
+
+
+def worker(nursery, mixer, timeout_seconds=120.0, memory_limit_bytes=None):
     order = Order(
         model=SHAPE.with_mixer(f"measure.own_mixers:{mixer}", {}),
         length=32,
@@ -26,7 +31,7 @@ def worker(mixer, timeout_seconds=120.0, memory_limit_bytes=None):
         threads=1,
         memory_limit_bytes=memory_limit_bytes,
     )
-    return WorkerProcess(order, timeout_seconds)
+    return WorkerProcess(nursery, order, timeout_seconds)
 
 
 def is_alive(pid):
@@ -35,36 +40,36 @@ def is_alive(pid):
     return listed.stdout.strip()[:1] not in (b"", b"Z")
 
 
-def test_an_allocation_beyond_the_limit_fails_whatever_the_mixer_prints():
-    with worker("TalkativeHog", memory_limit_bytes=1 << 20) as process:
+def test_an_allocation_beyond_the_limit_fails_whatever_the_mixer_prints(nursery):
+    with worker(nursery, "TalkativeHog", memory_limit_bytes=1 << 20) as process:
         assert process.ask(TURN).status == "out of memory"
         assert is_alive(process.pid)
 
 
-def test_a_killed_worker_counts_as_out_of_memory():
-    with worker("Plain") as process:
+def test_a_killed_worker_counts_as_out_of_memory(nursery):
+    with worker(nursery, "Plain") as process:
         os.kill(process.pid, signal.SIGKILL)
         assert process.ask(TURN).status == "out of memory"
 
 
-def test_a_worker_that_takes_too_long_is_ended():
-    with worker("Plain", timeout_seconds=0.01) as process:
+def test_a_worker_that_takes_too_long_is_ended(nursery):
+    with worker(nursery, "Plain", timeout_seconds=0.01) as process:
         assert process.ask(TURN).status == "timed out"
         assert not is_alive(process.pid)
 
 
-def test_a_worker_that_ends_by_itself_leaves_its_last_words(monkeypatch):
-    monkeypatch.setattr(process_module, "COMMAND", [sys.executable, "-c", "import nowhere"])
-    with worker("Plain") as process:
+def test_a_worker_that_ends_by_itself_leaves_its_last_words(nursery):
+    with worker(nursery, "Leaving") as process:
         answer = process.ask(TURN)
-    assert answer.status == "failed"
-    assert "nowhere" in answer.reason
+        assert process.exit_code == 3
+    assert (answer.status, answer.reason) == ("failed", "my last words")
 
 
 PARENT = """
-from measure.test_process import TURN, worker
-process = worker("Endless")
-print(process.pid, flush=True)
+from measure.test_process import TURN, Nursery, worker
+nursery = Nursery()
+process = worker(nursery, "Endless")
+print(process.pid, nursery.pid, flush=True)
 process.ask(TURN)
 """
 
@@ -72,7 +77,7 @@ process.ask(TURN)
 @pytest.mark.parametrize(
     "how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
 )
-def test_a_worker_ends_with_the_process_that_started_it(how):
+def test_workers_end_with_the_process_that_started_them(how):
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT],
         stdout=subprocess.PIPE,
@@ -80,10 +85,10 @@ def test_a_worker_ends_with_the_process_that_started_it(how):
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
     )
     with parent:
-        pid = int(parent.stdout.readline())
-        assert is_alive(pid)
+        pids = [int(word) for word in parent.stdout.readline().split()]
+        assert all(map(is_alive, pids))
         parent.send_signal(how)
     deadline = time.monotonic() + 60
-    while is_alive(pid) and time.monotonic() < deadline:
+    while any(map(is_alive, pids)) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert not is_alive(pid)
+    assert not any(map(is_alive, pids))

@@ -73,7 +73,8 @@ def gathered_again(pattern: Pattern, sources: dict[int, Tensor]) -> saved_tensor
 
 def visible(allowed: Allowed) -> Allowed:
     """Let a query that may see nothing see everything, which keeps its softmax a number."""
-    return allowed | ~allowed.any(dim=-1, keepdim=True)
+    seen = allowed | ~allowed.any(dim=-1, keepdim=True)
+    return seen.contiguous()  # in another order the kernel would copy it for every query
 
 
 def cut(x: Heads, block: int, step: int = 1) -> Blocks:

@@ -48,6 +48,7 @@ def open_page(chromium, written):
 
     def open_(records, width=1280, scheme="light"):
         path = written(records)
+        own = (path.as_uri(), "data:")
         context = chromium.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme
         )
@@ -56,7 +57,7 @@ def open_page(chromium, written):
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))
-        page.on("request", lambda r: r.url == path.as_uri() or complaints.append(r.url))
+        page.on("request", lambda r: r.url.startswith(own) or complaints.append(r.url))
         page.goto(path.as_uri())
         page.wait_for_function(ALL_DRAWN)
         return page

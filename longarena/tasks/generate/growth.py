@@ -9,9 +9,10 @@ A mask says what is occupied. A paddle is refused if its zone (itself and `margi
 it. A paddle joins the mask only when its successor is there: neighbours may be near each other.
 
 Choice: all rules are those of the original, so also these: two heads that meet can cross, because
-        neither is in the mask yet; the last paddle of the first long path never joins the mask,
-        so a distractor can run over it; the room for a first paddle is tested one pixel too low
-        and too far right, and only where its zone is full. The label is true nevertheless.
+        neither is in the mask yet (a quarter of the hard images of 32 x 32, a twelfth of Path-X);
+        the last paddle of the first long path never joins the mask, so a distractor can run over
+        it; the room for a first paddle is tested one pixel too low and too far right, and only
+        where its zone is full. The label, which path a marker is on, is true nevertheless.
 Choice: a free pixel is found by drawing until one is free, with as many draws as there are pixels.
 """
 

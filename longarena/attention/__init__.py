@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from longarena.attention.base import Attention, Mixer, MixerCard, Place
 from longarena.attention.bigbird import BigBird
+from longarena.attention.image_transformer import ImageTransformer
 from longarena.attention.linear import LinearAttention
 from longarena.attention.linformer import Linformer
 from longarena.attention.local import Local
@@ -16,6 +17,7 @@ from longarena.attention.longformer import Longformer
 from longarena.attention.matrix import matrix
 from longarena.attention.performer import Performer
 from longarena.attention.reformer import Reformer
+from longarena.attention.set_transformer import SetTransformer
 from longarena.attention.sinkhorn import Sinkhorn
 from longarena.attention.sparse import Sparse
 from longarena.attention.synthesizer import Synthesizer
@@ -36,6 +38,8 @@ MIXERS: dict[str, type[Mixer]] = {
     "bigbird": BigBird,
     "linear": LinearAttention,
     "performer": Performer,
+    "set-transformer": SetTransformer,
+    "image-transformer": ImageTransformer,
 }
 
 __all__ = ["MIXERS", "Attention", "Mixer", "MixerCard", "Place", "build", "find", "matrix"]

@@ -1,0 +1,215 @@
+"""Image Transformer: blocks of queries, each of which attends to a memory block around it.
+
+    y_i = sum_j softmax_j(q_i . k_j / sqrt(d)) v_j      j in the memory block of the block of i
+
+    1d    the image is a line of pixels, row after row: `block` queries in a line see the `memory`
+          positions in whose middle they stand, more above and below than beside
+    2d    rectangles of `block` x `block_height` pixels see the `memory` x `memory_height` pixels
+          around them: what is near on the image is near here too
+
+All queries of a block see the same keys, so a block is one small dense problem.
+
+Paper:  Parmar et al. (2018), https://arxiv.org/abs/1802.05751
+Cost:   time O(N m d), memory O(N d), for a memory of m positions.
+Choice: memory reaches as far forward as backward, for an encoder reads whole images. When causal it
+        lies before the block (in 2d: above and beside it) and no query sees a later pixel.
+Choice: a rectangle is no wider than the image; what a memory has outside of the image is no key.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from einops import rearrange
+from jaxtyping import Int
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from longarena.attention.base import Attention, Mixer, MixerCard, Place
+from longarena.attention.blocks import Blocks, Pattern, attend, gather, look_up
+from longarena.errors import UserError
+from longarena.options import Options
+from longarena.shapes import Heads, Mask, Tokens, Values
+
+OUTSIDE = -1
+ONLY_2D = {"height", "width", "block_height", "memory_height"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """Pieces of a line, `block` long, and how far the memory of each reaches to either side."""
+
+    length: int
+    block: int
+    before: int
+    after: int
+
+    @staticmethod
+    def of(length: int, block: int, memory: int, causal: bool = False) -> "Line":
+        """Lay a memory around each block; neither is longer than the line gives reason for."""
+        extra = memory - block
+        before = extra if causal else extra // 2
+        others = (-(-length // block) - 1) * block
+        after = extra - before
+        return Line(length, min(block, length), min(before, others), min(after, others))
+
+    def queries(self) -> Int[Tensor, "pieces queries"]:
+        """Give the places of every piece.
+
+        >>> Line.of(length=5, block=2, memory=4).queries().tolist()
+        [[0, 1], [2, 3], [4, -1]]
+        """
+        return self._places(0, self.block)
+
+    def keys(self) -> Int[Tensor, "pieces keys"]:
+        """Give the places of the memory of every piece.
+
+        >>> Line.of(length=5, block=2, memory=4).keys().tolist()
+        [[-1, 0, 1, 2], [1, 2, 3, 4], [3, 4, -1, -1]]
+        """
+        return self._places(-self.before, self.block + self.after)
+
+    def _places(self, start: int, stop: int) -> Int[Tensor, "pieces places"]:
+        places = torch.arange(0, self.length, self.block)[:, None] + torch.arange(start, stop)
+        return places.where((places >= 0) & (places < self.length), OUTSIDE)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Where the queries and the keys of every problem stand in the sequence."""
+
+    queries: Int[Tensor, "blocks queries"]
+    keys: Int[Tensor, "blocks keys"]
+
+    @staticmethod
+    def of_rectangles(rows: Line, columns: Line) -> "Tables":
+        """Cross pieces of the rows with pieces of the columns."""
+        width = columns.length
+        return Tables(
+            _cross(rows.queries(), columns.queries(), width),
+            _cross(rows.keys(), columns.keys(), width),
+        )
+
+    def pattern(self, mask: Mask, causal: bool) -> Pattern:
+        """Let the queries of every problem see its keys, when causal only those not later."""
+        batch, length = mask.shape
+        query_rows, _ = look_up(mask, self.queries[None, :, :, None])
+        key_rows, allowed = look_up(mask, self.keys[None, :, :, None])
+        if causal:
+            earlier = self.keys[:, None, :] <= self.queries[:, :, None]
+            allowed = allowed & earlier.repeat(batch, 1, 1)[:, None].to(mask.device)
+        slots = _slots(self.queries, length).to(mask.device)
+        return Pattern(
+            cut=lambda q: gather(q, query_rows),
+            sets=lambda k: gather(k, key_rows),
+            join=lambda y: _in_order(y, batch, slots),
+            allowed=allowed,
+        )
+
+
+def _cross(rows: Tensor, columns: Tensor, width: int) -> Tensor:
+    rows, columns = rows[:, None, :, None], columns[None, :, None, :]
+    position = rows * width + columns
+    position = position.where((rows != OUTSIDE) & (columns != OUTSIDE), OUTSIDE)
+    return rearrange(position, "i j r c -> (i j) (r c)")
+
+
+def _slots(queries: Int[Tensor, "blocks queries"], length: int) -> Int[Tensor, " length"]:
+    """Tell in which slot of the blocks each position of the sequence stands."""
+    flat = queries.flatten()
+    inside = ((flat >= 0) & (flat < length)).nonzero()[:, 0]
+    slots = torch.empty(length, dtype=torch.long)
+    slots[flat[inside]] = inside
+    return slots
+
+
+def _in_order(y: Blocks, batch: int, slots: Int[Tensor, " length"]) -> Heads:
+    """Put the answers of all problems back where their queries came from."""
+    rows = rearrange(y, "(b n) h s d -> b (n s) h d", b=batch)
+    return rows.index_select(1, slots).transpose(1, 2)
+
+
+class ImageTransformerOptions(Options):
+    """Memory blocks in raster order (1d), or around rectangles of a height x width image (2d)."""
+
+    mode: Literal["1d", "2d"] = "1d"
+    block: int = Field(128, gt=0)
+    memory: int = Field(256, gt=0)
+    height: int | None = Field(None, gt=0)
+    width: int | None = Field(None, gt=0)
+    block_height: int = Field(4, gt=0)
+    memory_height: int = Field(8, gt=0)
+
+    @model_validator(mode="after")
+    def _memory_holds_its_block(self) -> "ImageTransformerOptions":
+        for memory, block in (("memory", "block"), ("memory_height", "block_height")):
+            least, given = getattr(self, block), getattr(self, memory)
+            if given < least:
+                raise ValueError(f"{memory} {given} is less than {block}; choose at least {least}")
+        return self
+
+    @model_validator(mode="after")
+    def _only_what_the_mode_has(self) -> "ImageTransformerOptions":
+        needless = sorted(ONLY_2D & self.model_fields_set)
+        if self.mode == "1d" and needless:
+            raise ValueError(f"mode 1d has no {needless[0]}; leave it out or choose mode=2d")
+        if self.mode == "2d" and (self.height is None or self.width is None):
+            raise ValueError("mode 2d needs the height and width of the image; give both")
+        return self
+
+
+@dataclass(frozen=True)
+class ImagePlan:
+    """Queries, keys and the pattern of blocks."""
+
+    q: Heads
+    k: Heads
+    pattern: Pattern
+
+
+class ImageTransformer(Attention[ImagePlan]):
+    """Multi-head softmax attention from blocks of pixels to the memory around them."""
+
+    card = MixerCard(
+        name="image-transformer",
+        title="Image Transformer",
+        family="fixed patterns",
+        paper="https://arxiv.org/abs/1802.05751",
+        year=2018,
+        time="N m",
+        memory="N",
+        exponent=1.0,
+        decodes=True,
+        causal=True,
+        sketch={"block": 8, "memory": 24},
+    )
+    options_type = ImageTransformerOptions
+
+    def __init__(
+        self, place: Place, options: ImageTransformerOptions, previous: Mixer | None = None
+    ) -> None:
+        super().__init__(place, options, previous)
+        self.options = options
+        pixels = (options.height or 0) * (options.width or 0)
+        if options.mode == "2d" and pixels != place.max_length:
+            raise UserError(
+                f"an image of {options.height} x {options.width} has {pixels} pixels, not the "
+                f"{place.max_length} tokens of a sequence; give the height and width of the task"
+            )
+
+    def plan(self, x: Tokens, mask: Mask) -> ImagePlan:
+        pattern = self._tables(x.shape[1]).pattern(mask, self.place.causal)
+        return ImagePlan(self.split(self.query(x)), self.split(self.key(x)), pattern)
+
+    def apply(self, plan: ImagePlan, v: Values) -> Values:  # type: ignore[override]
+        return attend(plan.pattern, plan.q, plan.k, v)
+
+    def _tables(self, length: int) -> Tables:
+        options, causal = self.options, self.place.causal
+        if options.width is None:
+            line = Line.of(length, options.block, options.memory, causal)
+            return Tables(line.queries(), line.keys())
+        height = -(-length // options.width)
+        rows = Line.of(height, options.block_height, options.memory_height, causal)
+        columns = Line.of(options.width, options.block, options.memory)
+        return Tables.of_rectangles(rows, columns)

@@ -18,6 +18,7 @@ from longarena.recipes.presets import preset as preset_recipe
 from longarena.recipes.recipe import Recipe, override
 from longarena.runtime import set_up
 from longarena.store.record import RunRecord
+from longarena.training.devices import is_first_process
 from longarena.training.folder import RunFolder, find_run
 from longarena.training.loop import evaluate_run
 from longarena.training.loop import train as train_recipe
@@ -29,6 +30,7 @@ def train(
     preset: Annotated[str, typer.Option(help="The recipe to start from.")] = "quick",
     seed: Annotated[int, typer.Option(min=0, help="The seed of everything random.")] = 0,
     steps: Annotated[int | None, typer.Option(min=1, help="Train this many steps.")] = None,
+    devices: Annotated[int, typer.Option(min=1, help="Processes that share the run.")] = 1,
     precision: Annotated[str | None, typer.Option(help="32, bf16-mixed or 16-mixed.")] = None,
     assignments: Assignments = None,
     runs: Runs = RUNS,
@@ -38,13 +40,15 @@ def train(
     json: AsJson = False,
 ) -> None:
     """Train a mixer on a task; resumes by itself if the run was stopped."""
-    out = Output(quiet, json)
     recipe = preset_recipe(task, mixer, preset, seed)
     changes = [f"steps={steps}"] if steps else []
     changes += [f'precision="{precision}"'] if precision else []
     recipe = override(recipe, [*changes, *(assignments or [])])
     set_up(threads)
-    record = train_recipe(recipe, runs, store, out.progress)
+    out = Output(quiet, json)
+    record = train_recipe(recipe, runs, store, devices, out.progress)
+    if not is_first_process():
+        return
     out.result(record.model_dump(mode="json"))
     out.say(*describe(record), *_next(recipe, RunFolder.of(runs, recipe)))
 

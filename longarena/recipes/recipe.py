@@ -46,7 +46,10 @@ class Optimiser(Options):
 
 
 class Recipe(Options):
-    """Everything that decides a run's numbers."""
+    """Everything that decides a run's numbers.
+
+    `accumulate` computes a batch in so many parts, which needs less memory for the same update.
+    """
 
     preset: str
     task: TaskChoice
@@ -54,6 +57,7 @@ class Recipe(Options):
     optimiser: Optimiser
     schedule: Schedule
     batch_size: int = Field(gt=0)
+    accumulate: int = Field(1, gt=0)
     steps: int = Field(gt=0)
     evaluate_every: int = Field(gt=0)
     log_every: int = Field(gt=0)

@@ -12,7 +12,8 @@ from longarena.options import Options
 from longarena.recipes.recipe import Recipe
 from longarena.runtime import Machine, Versions
 
-Status = Literal["finished", "diverged"]
+# collapsed: the loss never left that of the best constant answer; diverged: it became no number
+Status = Literal["finished", "collapsed", "diverged"]
 
 
 class SplitScore(Options):

@@ -160,7 +160,7 @@ def _rank(name: str, known: Iterable[str]) -> int:
 def _score(runs: list[RunRecord], base_parameters: int | None) -> Score:
     by_seed = {run.recipe.seed: run for run in sorted(runs, key=lambda run: run.finished_at)}
     latest = [by_seed[seed] for seed in sorted(by_seed)]
-    tests = [run.metrics.test for run in latest if run.status == "finished" and run.metrics.test]
+    tests = [run.metrics.test for run in latest if run.metrics.test]
     parameters = latest[-1].metrics.parameters
     return Score(
         accuracies=tuple(test.accuracy for test in tests),

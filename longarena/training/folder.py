@@ -36,6 +36,10 @@ class RunFolder:
         return self.checkpoints / "best.safetensors"
 
     @property
+    def log(self) -> Path:
+        return self.path / "log.jsonl"
+
+    @property
     def record(self) -> Path:
         return self.path / "record.json"
 

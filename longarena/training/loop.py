@@ -1,30 +1,43 @@
 """Train a recipe: the same call starts a run, resumes it, or reads what it found."""
 
+import json
+import math
 import resource
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+from lightning_fabric import Fabric
+
 from longarena.data.files import locked, write_atomically
-from longarena.data.ragged import Store
-from longarena.model.build import num_parameters
+from longarena.data.ragged import Split, Store
+from longarena.errors import UserError
+from longarena.model.build import build_classifier, num_parameters
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe, build_task
-from longarena.runtime import check_precision, machine, versions
+from longarena.runtime import machine, versions
 from longarena.store.folder import write_record
 from longarena.store.record import Curve, RunMetrics, RunRecord, SplitScore, Status
 from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
 from longarena.training.checkpoint import load_tensors
+from longarena.training.devices import launch
 from longarena.training.evaluate import evaluate, majority_share
 from longarena.training.folder import RunFolder
 from longarena.training.run import Run
 from longarena.training.stop import stop_requests
+
+# a run whose late loss is this near to that of the best constant answer has learnt nothing
+COLLAPSE_MARGIN = 0.01
+LATE = 0.75
 
 
 def train(
     recipe: Recipe,
     runs: Path = Path("runs"),
     store: Path | None = None,
+    devices: int = 1,
     progress: Progress = SILENT,
 ) -> RunRecord:
     """Bring the run of a recipe to its end and return its record.
@@ -32,21 +45,32 @@ def train(
     A run that has ended is only read; one that was stopped goes on from its last checkpoint. The
     record is also written to `store`, by default the folder `records` beside the runs.
     """
-    check_precision(recipe.precision)
-    task = build_task(recipe)
+    fabric = launch(devices, recipe.precision, recipe.batch_size)
     folder = RunFolder.of(runs, recipe)
     busy = f"run {recipe.id} is in use by another process ({folder.path}); wait for it to end"
-    with locked(folder.lock, busy):
+    with locked(folder.lock, busy) if fabric.is_global_zero else nullcontext():
         record = folder.read_record()
         if record is None:
+            record = _train(fabric, recipe, folder, progress)
+        if fabric.is_global_zero:
+            write_record(store or runs / "records", record)
+    return record
+
+
+def _train(fabric: Fabric, recipe: Recipe, folder: RunFolder, progress: Progress) -> RunRecord:
+    """Train to the end; the first process prepares the data and writes the record."""
+    task = build_task(recipe)
+    progress = progress if fabric.is_global_zero else SILENT
+    with fabric.rank_zero_first():
+        data = obtain(task, default_home(), progress)
+        if fabric.is_global_zero:
             folder.write_recipe(recipe)
-            data = obtain(task, default_home(), progress)
-            run = Run(recipe, folder, data, progress)
-            with stop_requests() as stop:
-                status = run.fit(stop)
-            record = _conclude(run, data, status)
-            write_atomically(folder.record, record.model_dump_json(indent=2) + "\n")
-        write_record(store or runs / "records", record)
+    run = Run(fabric, recipe, folder, data, progress)
+    with stop_requests() as stop:
+        status = run.fit(stop)
+    record = _conclude(run, data, status)
+    if fabric.is_global_zero:
+        write_atomically(folder.record, record.model_dump_json(indent=2) + "\n")
     return record
 
 
@@ -54,25 +78,30 @@ def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> 
     """Score the best parameters of a run on a split."""
     recipe = folder.read_recipe()
     data = obtain(build_task(recipe), default_home(), progress)
-    run = Run(recipe, folder, data, progress)
-    return _score_best(run, data, split)
+    return _score_best(launch(1, recipe.precision, 1), recipe, folder, data.split(split))
 
 
-def _score_best(run: Run, data: Store, split: str) -> SplitScore:
-    run.classifier.load_state_dict(load_tensors(run.folder.best))
-    batch_size, device = run.recipe.batch_size, run.fabric.device
-    return evaluate(run.model, data.split(split), batch_size, device)
+def _score_best(fabric: Fabric, recipe: Recipe, folder: RunFolder, split: Split) -> SplitScore:
+    if not folder.best.exists():
+        raise UserError(f"run {recipe.id} has not been validated yet; train it further first")
+    classifier = build_classifier(recipe.model, build_task(recipe).card, recipe.seed)
+    classifier.load_state_dict(load_tensors(folder.best))
+    model = fabric.setup(classifier)
+    return evaluate(model, split, recipe.batch_size, fabric.device)
 
 
 def _conclude(run: Run, data: Store, status: Status) -> RunRecord:
     """Read the test split, once, with the parameters that did best on validation."""
-    state = run.state
-    test = _score_best(run, data, "test") if status == "finished" else None
+    state, recipe, train_split = run.state, run.recipe, data.split("train")
+    test = None
+    if status != "diverged":
+        test = _score_best(run.fabric, recipe, run.folder, data.split("test"))
+        status = "collapsed" if has_collapsed(run.folder, train_split) else status
     seconds = max(state.timed_seconds, 1e-9)
     metrics = RunMetrics(
         valid=state.best,
         test=test,
-        majority=majority_share(data.split("train"), data.split("test")),
+        majority=majority_share(train_split, data.split("test")),
         best_step=state.best_step,
         steps=state.step,
         steps_per_second=state.timed_steps / seconds,
@@ -83,9 +112,9 @@ def _conclude(run: Run, data: Store, status: Status) -> RunRecord:
         train_seconds=state.timed_seconds,
     )
     return RunRecord(
-        id=run.recipe.id,
-        recipe=run.recipe,
-        variant=build_task(run.recipe).variant,
+        id=recipe.id,
+        recipe=recipe,
+        variant=build_task(recipe).variant,
         fingerprint=data.fingerprint,
         status=status,
         metrics=metrics,
@@ -94,3 +123,13 @@ def _conclude(run: Run, data: Store, status: Status) -> RunRecord:
         versions=versions(),
         finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+
+
+def has_collapsed(folder: RunFolder, train_split: Split) -> bool:
+    """Tell whether the late training loss is still that of the best constant answer."""
+    lines = [json.loads(line) for line in folder.log.read_text().splitlines()]
+    losses = [line["loss"] for line in lines if "loss" in line]
+    late = losses[math.floor(LATE * len(losses)) :]
+    shares = np.bincount(train_split.labels) / len(train_split)
+    entropy = -sum(share * math.log(share) for share in shares if share > 0)
+    return bool(np.mean(late) > (1 - COLLAPSE_MARGIN) * entropy)

@@ -7,6 +7,7 @@ with the same number of threads).
 
 import math
 import time
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +18,7 @@ from torch import Tensor
 from longarena.data.batches import Batch, TrainingBatches, one_ahead
 from longarena.data.ragged import Store
 from longarena.model.build import build_classifier
+from longarena.options import Value
 from longarena.progress import Progress
 from longarena.recipes.recipe import Recipe, build_task
 from longarena.recipes.schedule import rate
@@ -30,6 +32,7 @@ from longarena.training.stop import Interrupted, StopRequest
 
 # the first steps of a process are slower than the rest and are not timed
 UNTIMED_STEPS = 3
+NOTHING = [0.0, 0.0, 0.0]
 
 
 class Progressed(BaseModel):
@@ -37,7 +40,7 @@ class Progressed(BaseModel):
 
     step: int = 0
     # loss, right answers and examples since the last line of the log
-    totals: list[float] = [0.0, 0.0, 0.0]
+    totals: list[float] = NOTHING
     timed_steps: int = 0
     timed_seconds: float = 0.0
     timed_tokens: int = 0
@@ -50,9 +53,10 @@ class Progressed(BaseModel):
 class Run:
     """A recipe's model on its way from step 0 to the last."""
 
-    def __init__(self, recipe: Recipe, folder: RunFolder, data: Store, progress: Progress) -> None:
-        self.recipe, self.folder, self.progress = recipe, folder, progress
-        self.fabric = Fabric(devices=1, precision=recipe.precision)
+    def __init__(
+        self, fabric: Fabric, recipe: Recipe, folder: RunFolder, data: Store, progress: Progress
+    ) -> None:
+        self.fabric, self.recipe, self.folder, self.progress = fabric, recipe, folder, progress
         self.classifier = build_classifier(recipe.model, build_task(recipe).card, recipe.seed)
         options = recipe.optimiser
         optimiser = torch.optim.AdamW(
@@ -67,7 +71,7 @@ class Run:
         self.valid = data.split("valid")
         self.batches = TrainingBatches(data.split("train"), recipe.batch_size, recipe.seed)
         self.state = self._resume()
-        self.log = Log(folder.path / "log.jsonl", self.state.step)
+        self.log = Log(folder.log, self.state.step) if fabric.is_global_zero else None
 
     def fit(self, stop: StopRequest) -> Status:
         """Train from where the run stands to its last step."""
@@ -86,18 +90,25 @@ class Run:
                 bar.advance()
                 if state.step % recipe.evaluate_every == 0 or state.step == recipe.steps:
                     self._validate()
-                if state.step % recipe.checkpoint_every == 0 or stop.asked:
+                is_asked = self._is_asked(stop)
+                if state.step % recipe.checkpoint_every == 0 or is_asked:
                     self._save()
-                if stop.asked and state.step < recipe.steps:
+                if is_asked and state.step < recipe.steps:
                     raise Interrupted(
                         f"stopped and saved at step {state.step} of {recipe.steps} "
                         f"({self.folder.path}); the same command goes on from there"
                     )
         return "finished"
 
+    def _is_asked(self, stop: StopRequest) -> bool:
+        """Stop together: one process that was asked is enough."""
+        if self.fabric.world_size == 1:
+            return stop.asked
+        return self._sum([float(stop.asked)])[0] > 0
+
     def _timed_step(self, batch: Batch, is_timed: bool) -> None:
         start = time.perf_counter()
-        self._step(batch.to(self.fabric.device))
+        self._step(batch.part(self.fabric.global_rank, self.fabric.world_size), len(batch.labels))
         if self.fabric.device.type == "cuda":
             torch.cuda.synchronize()
         if is_timed:
@@ -105,61 +116,86 @@ class Run:
             self.state.timed_steps += 1
             self.state.timed_tokens += int((batch.ids != 0).sum())
 
-    def _step(self, batch: Batch) -> None:
-        """Take one optimiser step and count its loss and right answers."""
+    def _step(self, batch: Batch, whole: int) -> None:
+        """Take one optimiser step on this process's part of a batch of `whole` examples."""
         recipe, step = self.recipe, self.state.step
         for group in self.optimiser.param_groups:
             group["lr"] = rate(recipe.schedule, recipe.optimiser.rate, step, recipe.steps)
         self.classifier.begin_step(step)
-        with seeded(recipe.seed, "dropout", step):
-            logits = self.model(batch.ids)
-            loss = F.cross_entropy(logits, batch.labels)
-            extra = self.classifier.extra_loss()
-            self.fabric.backward(loss if extra is None else loss + extra)
+        for which in range(recipe.accumulate):
+            is_last = which == recipe.accumulate - 1
+            with (
+                seeded(recipe.seed, "dropout", step, which, self.fabric.global_rank),
+                self.fabric.no_backward_sync(self.model, enabled=not is_last),
+            ):
+                self._accumulate(batch.part(which, recipe.accumulate), whole)
         if recipe.optimiser.clip is not None:
             self.fabric.clip_gradients(self.model, self.optimiser, max_norm=recipe.optimiser.clip)
         self.optimiser.step()
         self.optimiser.zero_grad()
         self.classifier.end_step()
-        count = len(batch.labels)
-        correct = int((logits.argmax(dim=1) == batch.labels).sum())
-        found = (float(loss.detach()) * count, correct, count)
-        self.state.totals = [a + b for a, b in zip(self.state.totals, found, strict=True)]
         self.state.step += 1
+
+    def _accumulate(self, part: Batch, whole: int) -> None:
+        """Add the gradient of a part, and count its loss and right answers."""
+        part = part.to(self.fabric.device)
+        logits = self.model(part.ids)
+        loss_sum = F.cross_entropy(logits, part.labels, reduction="sum")
+        # the processes average their gradients, so each makes its own as large as all together
+        loss = loss_sum * (self.fabric.world_size / whole)
+        extra = self.classifier.extra_loss()
+        self.fabric.backward(loss if extra is None else loss + extra / self.recipe.accumulate)
+        correct = int((logits.argmax(dim=1) == part.labels).sum())
+        found = (float(loss_sum.detach()), correct, len(part.labels))
+        self.state.totals = [a + b for a, b in zip(self.state.totals, found, strict=True)]
 
     def _write_log(self) -> str | None:
         """Write what happened since the last line; None if the loss is no longer a number."""
         state = self.state
-        loss_sum, correct, count = state.totals
+        loss_sum, correct, count = self._sum(state.totals)
         loss, accuracy = loss_sum / count, correct / count
         steps_per_second = state.timed_steps / state.timed_seconds if state.timed_seconds else 0.0
-        self.log.write(
-            state.step,
+        self._tell(
             loss=loss if math.isfinite(loss) else None,
             accuracy=accuracy,
             rate=self.optimiser.param_groups[0]["lr"],
             steps_per_second=round(steps_per_second, 3),
         )
-        state.totals = [0.0, 0.0, 0.0]
+        state.totals = NOTHING
         return f"loss {loss:.3f} accuracy {accuracy:.1%}" if math.isfinite(loss) else None
 
     def _validate(self) -> None:
         """Score the validation split and keep the parameters if they are the best so far."""
         state = self.state
         score = evaluate(self.model, self.valid, self.recipe.batch_size, self.fabric.device)
-        self.log.write(state.step, valid_accuracy=score.accuracy, valid_loss=score.loss)
+        self._tell(valid_accuracy=score.accuracy, valid_loss=score.loss)
         state.curve_steps.append(state.step)
         state.curve_accuracy.append(score.accuracy)
         if state.best is None or score.accuracy > state.best.accuracy:
             state.best, state.best_step = score, state.step
-            checkpoint.save_tensors(self.folder.best, self.classifier.state_dict())
+            if self.fabric.is_global_zero:
+                checkpoint.save_tensors(self.folder.best, self.classifier.state_dict())
+            self.fabric.barrier()
+
+    def _sum(self, numbers: Sequence[float]) -> list[float]:
+        """Add up numbers over all processes."""
+        own = torch.tensor(numbers, dtype=torch.float64, device=self.fabric.device)
+        added = self.fabric.all_reduce(own, reduce_op="sum")
+        return added.tolist() if isinstance(added, Tensor) else list(numbers)
+
+    def _tell(self, **values: Value) -> None:
+        if self.log is not None:
+            self.log.write(self.state.step, **values)
 
     def _save(self) -> None:
+        state = self.state.model_copy(update={"totals": self._sum(self.state.totals)})
+        if not self.fabric.is_global_zero:
+            return
         tensors = {f"model/{key}": value for key, value in self.classifier.state_dict().items()}
         for index, slots in self.optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser/{index}/{key}": value for key, value in slots.items()}
-        state = self.state.model_dump(mode="json")
-        checkpoint.save(self.folder.checkpoints, Checkpoint(self.state.step, tensors, state))
+        moment = Checkpoint(state.step, tensors, state.model_dump(mode="json"))
+        checkpoint.save(self.folder.checkpoints, moment)
 
     def _resume(self) -> Progressed:
         """Go on from the newest checkpoint that verifies, or from the start."""
@@ -179,4 +215,6 @@ class Run:
         groups = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": slots, "param_groups": groups})
         self.progress.say(f"resuming {self.recipe.id} from step {found.step}")
-        return Progressed.model_validate(found.state)
+        state = Progressed.model_validate(found.state)
+        # the first process goes on counting for all
+        return state if self.fabric.is_global_zero else state.model_copy(update={"totals": NOTHING})

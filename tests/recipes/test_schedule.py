@@ -15,8 +15,8 @@ def rates(kind, warmup=10, steps=100, peak=1.0):
 @pytest.mark.parametrize("kind", SHAPES)
 def test_it_rises_to_the_end_of_the_warm_up_and_never_after(kind):
     values = rates(kind)
-    assert all(a < b for a, b in itertools.pairwise(values))
-    assert all(a >= b for a, b in itertools.pairwise(values))
+    assert all(a < b for a, b in itertools.pairwise(values[:10]))
+    assert all(a >= b for a, b in itertools.pairwise(values[10:]))
     assert all(value > 0 for value in values)
 
 

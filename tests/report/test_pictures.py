@@ -40,7 +40,7 @@ def test_the_gallery_has_every_mechanism_with_a_matrix():
     assert {"transformer", "linear"} <= set(names)
 
 
-@pytest.mark.parametrize("options", [{"blok": 8}, {"block": 0}])
+@pytest.mark.parametrize("options", [{"nonsense": 8}, {"block": 0}])
 def test_an_option_that_cannot_be_is_refused(options):
     with pytest.raises(UserError):
         pattern(Sketch("local", options))

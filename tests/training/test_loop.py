@@ -35,8 +35,8 @@ def train_until(step, recipe, runs):
     """Train, and have the process asked to stop while it takes this step."""
     take_step = run_module.Run._step
 
-    def step_and_stop(self, batch):
-        take_step(self, batch)
+    def step_and_stop(self, *batch):
+        take_step(self, *batch)
         if self.state.step == step:
             os.kill(os.getpid(), signal.SIGTERM)
 
@@ -111,10 +111,13 @@ def test_a_second_process_on_the_same_run_is_refused(tmp_path):
         train(small_recipe(), tmp_path / "runs")
 
 
-def test_evaluating_a_run_repeats_its_score(finished, tmp_path):
+def test_evaluating_a_run_repeats_its_score_and_changes_nothing(tmp_path):
+    finished = train(small_recipe("linear", "checkpoint_every=5"), tmp_path / "runs")
     folder = find_run(tmp_path / "runs", finished.id[:4])
+    log = folder.log.read_text()
     assert evaluate_run(folder, "test") == finished.metrics.test
     assert evaluate_run(folder, "valid") == finished.metrics.valid
+    assert folder.log.read_text() == log
 
 
 def test_an_unknown_run_is_answered_with_the_known_ones(finished, tmp_path):
@@ -140,3 +143,24 @@ def test_training_leaves_the_global_random_stream_alone(tmp_path):
     record = train(small_recipe(), tmp_path / "runs")
     assert math.isfinite(record.metrics.test.loss)
     assert torch.equal(torch.rand(1), expected)
+
+
+def test_a_batch_in_parts_gives_the_update_of_the_whole(tmp_path):
+    whole, parts = (
+        train(
+            small_recipe("transformer", "model.dropout=0.0", f"accumulate={n}"), tmp_path / str(n)
+        )
+        for n in (1, 3)
+    )
+    assert parts.metrics.test.loss == pytest.approx(whole.metrics.test.loss, rel=1e-4)
+    assert parts.metrics.test.loss != whole.metrics.test.loss
+
+
+def test_a_run_that_learns_nothing_is_called_collapsed(tmp_path):
+    still = train(small_recipe("linear", "optimiser.rate=1e-12", "steps=8"), tmp_path / "still")
+    assert still.status == "collapsed"
+
+
+def test_a_run_that_learns_is_called_finished(tmp_path):
+    changes = ["steps=60", "task.max_length=6", "task.min_length=4", "optimiser.rate=0.01"]
+    assert train(small_recipe("transformer", *changes), tmp_path / "runs").status == "finished"

@@ -15,6 +15,10 @@ GENERATED = [name for name, kind in TASKS.items() if kind.is_generated]
 # of the first hundred training examples; a change of the data raises the version of the card
 CHECKSUMS = {
     "listops": "6d56874e9f082f15",
+    "pathfinder": "ed6ded033f0c73a5",
+    "path-x": "7c88311a26b9ca00",
+    "pathfinder-64": "9d0933dc3a207991",
+    "pathfinder-256": "0c6fb8754121ea8c",
 }
 
 

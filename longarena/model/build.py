@@ -30,7 +30,7 @@ class Classifier(nn.Module):
         self.embedding = Embedding(vocab_size, config.width, max_length, config.positions)
         self.dropout = nn.Dropout(config.dropout)
         self.encoder = Encoder(config, mixers)
-        self.pool = POOLINGS[config.pooling]
+        self.pool = POOLINGS[config.pooling](config)
         self.num_left_out = 0 if config.pooling == "cls" else self.num_prepended
         self.head = Head(config.width, config.mlp_width, card.num_classes, card.num_sequences)
 

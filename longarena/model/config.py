@@ -21,7 +21,7 @@ class ModelConfig(Options):
     num_heads: int = Field(gt=0)
     mlp_width: int = Field(gt=0)
     positions: Literal["learned", "sinusoidal"]
-    pooling: Literal["mean", "cls"]
+    pooling: Literal["mean", "cls", "pma"]
     dropout: float = Field(ge=0, lt=1)
     reversible: bool = False
     mlp_chunks: int = Field(1, gt=0)

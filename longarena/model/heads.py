@@ -1,13 +1,22 @@
 """From the tokens of a sequence to one vector, and from there to the classes.
 
 Choice: the mean is over real tokens only (the release averages padding too).
+Choice: `pma` pools by multi-head attention (Lee et al., 2019, https://arxiv.org/abs/1810.00825): a
+        learned seed reads the sequence. One seed gives the one vector that a head wants; the
+        paper's feed-forward on the tokens before it is the encoder's last MLP.
 Choice: a pair of sequences is judged from [a, b, a * b, a - b], as the paper's appendix says.
 """
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
+from longarena.attention.set_transformer import Points
+from longarena.model.config import ModelConfig
 from longarena.shapes import Logits, Mask, Pooled, PooledSequences, Tokens
+
+Pooling = Callable[[Tokens, Mask], Pooled]
 
 
 def mean_of_real(x: Tokens, mask: Mask) -> Pooled:
@@ -21,7 +30,23 @@ def first_token(x: Tokens, mask: Mask) -> Pooled:
     return x[:, 0]
 
 
-POOLINGS = {"mean": mean_of_real, "cls": first_token}
+class AttentionPooling(nn.Module):
+    """Let a learned seed read the real tokens."""
+
+    def __init__(self, width: int, num_heads: int) -> None:
+        super().__init__()
+        self.seed = Points(1, width, num_heads)
+
+    def forward(self, x: Tokens, mask: Mask) -> Pooled:
+        answers: Tensor = self.seed(x, mask)
+        return answers[:, 0]
+
+
+POOLINGS: dict[str, Callable[[ModelConfig], Pooling]] = {
+    "mean": lambda config: mean_of_real,
+    "cls": lambda config: first_token,
+    "pma": lambda config: AttentionPooling(config.width, config.num_heads),
+}
 
 
 class Head(nn.Module):

@@ -45,7 +45,7 @@ def ids(*lengths, longest=64, num_sequences=1):
     return tokens * real[:, None]
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("pooling", ["mean", "cls", "pma"])
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal"])
 def test_more_padding_changes_no_answer(pooling, positions):
     model = build_classifier(config(pooling=pooling, positions=positions), card(), seed=0).eval()
@@ -54,7 +54,7 @@ def test_more_padding_changes_no_answer(pooling, positions):
     torch.testing.assert_close(model(longer), model(short))
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("pooling", ["mean", "cls", "pma"])
 def test_every_real_token_can_change_the_answer(pooling):
     model = build_classifier(config(pooling=pooling), card(), seed=0).eval()
     tokens = ids(40)

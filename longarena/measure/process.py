@@ -98,6 +98,8 @@ class WorkerProcess:
 
     def ask(self, command: Command) -> Answer:
         """Have a command carried out."""
+        if self.exit_code is not None:
+            return Answer(status="failed", reason="the worker has ended")
         self._send(command.model_dump_json())
         readable, _, _ = select.select([self._answers], [], [], self.timeout_seconds)
         if not readable:

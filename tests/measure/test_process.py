@@ -56,6 +56,7 @@ def test_a_worker_that_takes_too_long_is_ended(nursery):
     with worker(nursery, "Plain", timeout_seconds=0.01) as process:
         assert process.ask(TURN).status == "timed out"
         assert not is_alive(process.pid)
+        assert process.ask(TURN).status == "failed"
 
 
 def test_a_worker_that_ends_by_itself_leaves_its_last_words(nursery):

@@ -1,5 +1,6 @@
 """longarena list: what there is to choose from, and what has been run."""
 
+import time
 from collections.abc import Callable
 from typing import Annotated, Literal
 
@@ -92,8 +93,22 @@ def _run(run: RunFolder) -> Row:
         "preset": recipe.preset,
         "seed": str(recipe.seed),
         "state": record.status if record else "unfinished",
+        "step": f"{record.metrics.steps if record else run.last_step()}/{recipe.steps}",
+        "age": _age(time.time() - run.changed_at()),
         "test accuracy": f"{test.accuracy:.2%}" if test else "",
     }
+
+
+def _age(seconds: float) -> str:
+    """Write a time span by its largest unit.
+
+    >>> _age(42), _age(7300), _age(200_000)
+    ('42 s', '2 h', '2 d')
+    """
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def _options(model: type[Options]) -> str:

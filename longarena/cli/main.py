@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from longarena.cli import data
+from longarena.cli import data, show
 from longarena.cli.draw import draw
 from longarena.cli.lists import list_
 from longarena.cli.measure import measure
@@ -25,6 +25,7 @@ app = typer.Typer(
 )
 app.command("list")(list_)
 app.add_typer(data.app, name="data")
+app.add_typer(show.app, name="show")
 for command in (train, evaluate, measure, draw, report, tour):
     app.command()(command)
 

@@ -51,6 +51,17 @@ class RunFolder:
         except (OSError, json.JSONDecodeError) as error:
             raise UserError(f"cannot read {path}: {error}") from None
 
+    def last_step(self) -> int:
+        """Return the last step that the log tells of; 0 before the first line."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        steps = [step for line in lines if (step := _step_of(line)) < float("inf")]
+        return int(max(steps, default=0))
+
+    def changed_at(self) -> float:
+        """Return when the run last wrote to its log, in seconds since the epoch."""
+        path = self.log if self.log.exists() else self.path
+        return path.stat().st_mtime
+
     def write_recipe(self, recipe: Recipe) -> None:
         """Write down what this run is."""
         write_atomically(self.path / "recipe.json", recipe.model_dump_json(indent=2) + "\n")

@@ -1,4 +1,5 @@
 import json
+import shlex
 import sys
 
 import pytest
@@ -40,7 +41,7 @@ def run(monkeypatch, capsys, tmp_path):
         ("train listops linear --steps 0", "--steps"),
         ("trian listops linear", "Did you mean 'train'"),
         ("evaluate abcdef", "unknown run 'abcdef'"),
-        ("data show listops", "run: longarena data prepare listops"),
+        ("data show text", "run: longarena data prepare text"),
         ("data prepare listops --size 7", "0 < size <= 1"),
         ("data prepare listops --set max_length=3", "min_length 501 is above max_length 3"),
         ("data prepare listops --set max_dept=3", "did you mean max_depth"),
@@ -80,7 +81,7 @@ def test_a_run_is_trained_evaluated_listed_and_reported(run, tmp_path):
     assert json.loads(output) == record["metrics"]["test"]
     _, output, _ = run("list", "runs", "--json")
     assert [(row["run"], row["state"]) for row in json.loads(output)] == [
-        (record["id"], "finished")
+        (record["id"], record["status"])
     ]
     code, output, _ = run("report")
     assert code == 0
@@ -111,3 +112,22 @@ def test_the_tour_goes_all_the_way(run, tmp_path):
     page = tmp_path / "report" / "index.html"
     assert str(page) in output
     assert "Linear Transformer" in page.read_text()
+
+
+def test_a_recipe_is_shown_whole_with_its_id(run):
+    code, output, _ = run("show", "recipe", "listops", "linear", "--set", "model.depth=3")
+    recipe = json.loads(output)
+    assert code == 0
+    assert recipe["model"]["depth"] == 3
+    assert len(recipe["id"]) == 10
+
+
+def test_a_run_is_shown_with_the_command_that_makes_it_again(run):
+    _, output, _ = run("train", "listops", "linear", *SMALL_WORDS, "--quiet", "--json")
+    record = json.loads(output)
+    code, output, _ = run("show", "run", record["id"][:6])
+    assert code == 0
+    command = output.partition("command: longarena ")[2].strip()
+    again = command.replace("train", "show recipe", 1)
+    _, output, _ = run(*shlex.split(again))
+    assert json.loads(output)["id"] == record["id"]

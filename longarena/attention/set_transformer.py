@@ -57,7 +57,7 @@ class Points(nn.Module):
 
     def __init__(self, count: int, width: int, num_heads: int) -> None:
         super().__init__()
-        self.start = nn.Parameter(nn.init.xavier_uniform_(torch.empty(count, width)))
+        self.start = nn.Parameter(nn.init.xavier_uniform_(torch.empty(count, width))[None])
         self.read = Multihead(width, num_heads)
         self.feed_norm = nn.LayerNorm(width, NORM_EPSILON)
         self.feed = nn.Linear(width, width)
@@ -66,7 +66,7 @@ class Points(nn.Module):
         self.norm = nn.LayerNorm(width, NORM_EPSILON)
 
     def forward(self, x: Tokens, mask: Mask) -> Answers:
-        points = self.start + self.read(self.start[None], x, mask)
+        points = self.start + self.read(self.start, x, mask)
         points = points + F.relu(self.feed(self.feed_norm(points)))
         answers: Tensor = self.norm(points)
         return answers

@@ -83,7 +83,8 @@ def _count(step: Step) -> FlopCounterMode:
 def count_cost(work: Work) -> Cost:
     """Count what a model costs per token of its batch, by kind of layer."""
     tokens = work.ids.numel()
-    forward = _count(work.predict)
+    # with gradients on: torch's counter trips over views of parameters that are to have none
+    forward = _count(lambda: work.model(work.ids))
     by_module = {
         name: sum(flops.values()) / 2 / tokens for name, flops in forward.get_flop_counts().items()
     }

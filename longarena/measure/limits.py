@@ -1,12 +1,11 @@
 """What the machine itself can do: the rate of a large matrix product and of a large copy.
 
-Both are measured in the same run as the mechanisms, in turns with them, so that a busy machine
-slows the yardstick as it slows what is measured. A step's share of the product's rate says how
-near it comes to the limit; what is missing goes into memory traffic and small operations.
+Both are measured in the same run as the mechanisms, in turns with them; the best turn counts, for
+a limit is what cannot be exceeded. A step's share of the product's rate says how near it comes
+to it; what is missing goes into memory traffic, small operations and other people's processes.
 """
 
 from collections.abc import Sequence
-from statistics import median
 
 import torch
 
@@ -32,6 +31,6 @@ def rates(product_seconds: Sequence[float], copy_seconds: Sequence[float]) -> Li
     if not (product_seconds and copy_seconds):
         return None
     return Limits(
-        flops_per_second=PRODUCT_FLOPS / median(product_seconds),
-        copy_bytes_per_second=2 * COPIED_BYTES / median(copy_seconds),
+        flops_per_second=PRODUCT_FLOPS / min(product_seconds),
+        copy_bytes_per_second=2 * COPIED_BYTES / min(copy_seconds),
     )

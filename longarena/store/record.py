@@ -100,7 +100,7 @@ class Cost(Options):
 
 
 class Limits(Options):
-    """What the machine itself reaches: the median rates of large products and copies."""
+    """What the machine itself reaches: the best rates of large products and copies."""
 
     flops_per_second: float
     copy_bytes_per_second: float

@@ -64,7 +64,7 @@ def open_prepared(task: Task, home: Path) -> Store:
             f"{_alternatives(task, home)}"
         )
     store = Store(folder)
-    if store.facts | _facts(task) != store.facts:
+    if store.facts | _identity(task) != store.facts:
         raise UserError(
             f"{folder} holds other data than its name says; delete it and prepare again"
         )
@@ -82,7 +82,7 @@ def command(task: Task) -> str:
 
 def _alternatives(task: Task, home: Path) -> str:
     """Name the data sets that are prepared for the same options and size."""
-    wanted = _facts(task)
+    wanted = _identity(task)
     names = []
     for path in sorted((home / task.card.name).glob("*/store.json")):
         facts = _read_facts(path.parent)
@@ -92,14 +92,20 @@ def _alternatives(task: Task, home: Path) -> str:
     return f"; or use what is there: --set {' or '.join(names)}" if names else ""
 
 
-def _facts(task: Task) -> dict[str, object]:
-    """Say what a store holds, in plain JSON."""
+def _identity(task: Task) -> dict[str, object]:
+    """Say which data a task means, in plain JSON: what must not differ."""
     return {
-        "card": task.card.model_dump(mode="json"),
+        "task": task.card.name,
+        "version": task.card.version,
         "options": task.options.model_dump(mode="json"),
         "size": task.size,
         "dataset": task.dataset,
     }
+
+
+def _facts(task: Task, origin: str) -> dict[str, object]:
+    """Say all that a store tells of itself; the words of the card may change, the data not."""
+    return _identity(task) | {"origin": origin, "card": task.card.model_dump(mode="json")}
 
 
 def _read_facts(folder: Path) -> dict[str, object]:
@@ -136,7 +142,7 @@ def _write(task: Task, home: Path, source: Path | None, progress: Progress) -> T
 
 
 def _write_generated(task: Task, home: Path, progress: Progress) -> Task:
-    facts = _facts(task) | {"origin": GENERATED}
+    facts = _facts(task, GENERATED)
     label = f"preparing {task.card.name}"
     with (
         Writer(task.folder(home), facts, task.card.num_sequences) as writer,
@@ -166,7 +172,7 @@ def _write_read(task: Task, home: Path, path: Path, progress: Progress) -> Task:
             is_official = counts == task.card.sizes
             task = task.named(_release(task) if is_official else _other(path))
         writer.folder = task.folder(home)
-        writer.facts = _facts(task) | {"origin": _origin(path)}
+        writer.facts = _facts(task, _origin(path))
     return task
 
 

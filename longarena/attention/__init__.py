@@ -12,6 +12,7 @@ from longarena.attention.bigbird import BigBird
 from longarena.attention.image_transformer import ImageTransformer
 from longarena.attention.linear import LinearAttention
 from longarena.attention.linformer import Linformer
+from longarena.attention.lite_transformer import LiteTransformer
 from longarena.attention.local import Local
 from longarena.attention.longformer import Longformer
 from longarena.attention.matrix import matrix
@@ -40,6 +41,7 @@ MIXERS: dict[str, type[Mixer]] = {
     "performer": Performer,
     "set-transformer": SetTransformer,
     "image-transformer": ImageTransformer,
+    "lite-transformer": LiteTransformer,
 }
 
 __all__ = ["MIXERS", "Attention", "Mixer", "MixerCard", "Place", "build", "find", "matrix"]

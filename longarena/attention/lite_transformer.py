@@ -1,0 +1,141 @@
+"""Lite Transformer: some channels look far by attention, the others look near by convolution.
+
+Long-short range attention (LSRA) splits the channels of a token in two:
+
+    far   = multihead attention over the first part
+    near  = W_out convolve(glu(W_in second part))         lightweight convolution (`convolution.py`)
+    y     = [far, near]
+
+so that attention need not spend itself on neighbours. Nothing joins the two parts here: that is
+left to the feed-forward behind. With `dynamic` every position predicts its kernel from itself.
+
+Paper:  Wu et al. (2020), https://arxiv.org/abs/2004.11886
+Cost:   time O(N^2 d + N K d), memory O(N d); attention has `split` of the channels, no more.
+Choice: heads keep their size, so half of the channels have half of the heads; a head of the other
+        half is a group of channels with one kernel.
+Choice: padding is zero to the convolution, as is all beyond the ends of a sequence.
+Choice: the paper's feed-forward is flat (as wide as the model). The encoder's has the width of the
+        recipe, so that is `model.mlp_width`.
+"""
+
+from dataclasses import replace
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from pydantic import Field, field_validator
+from torch import Tensor, nn
+
+from longarena.attention.base import Mixer, MixerCard, Place, projection
+from longarena.attention.convolution import Kernels, convolve
+from longarena.attention.transformer import Transformer, TransformerOptions
+from longarena.errors import UserError
+from longarena.options import Options
+from longarena.shapes import Mask, Tokens
+
+KERNELS_BY_LAYER = (3, 7, 15, 31)
+
+
+class SharedKernel(nn.Module):
+    """One kernel per group, for every position."""
+
+    def __init__(self, width: int, groups: int, size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(groups, size)))
+
+    def forward(self, x: Tokens) -> Kernels:
+        return self.weight.softmax(dim=-1)[None, None]
+
+
+class PredictedKernel(nn.Module):
+    """One kernel per group and position, predicted from the token there."""
+
+    def __init__(self, width: int, groups: int, size: int) -> None:
+        super().__init__()
+        self.groups = groups
+        self.predict = projection(width, groups * size)
+
+    def forward(self, x: Tokens) -> Kernels:
+        logits: Tensor = rearrange(self.predict(x), "b n (g k) -> b n g k", g=self.groups)
+        return logits.softmax(dim=-1)
+
+
+class Convolution(nn.Module):
+    """A gated linear unit, a lightweight convolution, a projection."""
+
+    def __init__(self, width: int, groups: int, size: int, dynamic: bool) -> None:
+        super().__init__()
+        self.input = projection(width, 2 * width)
+        self.kernel = (PredictedKernel if dynamic else SharedKernel)(width, groups, size)
+        self.output = projection(width, width)
+
+    def forward(self, x: Tokens, mask: Mask) -> Tokens:
+        x = F.glu(self.input(x), dim=-1).masked_fill(~mask[..., None], 0.0)
+        y: Tensor = self.output(convolve(x, self.kernel(x)))
+        return y
+
+
+class LiteTransformerOptions(Options):
+    """`split` of the channels attend; the others are convolved with a `kernel` of so many tokens.
+
+    `auto` takes 3, 7, 15, 31 from the lowest layer up, then 31.
+    """
+
+    split: float = Field(0.5, gt=0, lt=1)
+    kernel: int | Literal["auto"] = "auto"
+    dynamic: bool = False
+
+    @field_validator("kernel")
+    @classmethod
+    def _has_a_centre(cls, kernel: int | str) -> int | str:
+        if isinstance(kernel, int) and (kernel < 1 or kernel % 2 == 0):
+            raise ValueError(f"a kernel has a centre; choose an odd number, as {abs(kernel) + 1}")
+        return kernel
+
+
+class LiteTransformer(Mixer):
+    """Multi-head long-short range attention."""
+
+    card = MixerCard(
+        name="lite-transformer",
+        title="Lite Transformer",
+        family="combination of patterns",
+        paper="https://arxiv.org/abs/2004.11886",
+        year=2020,
+        time="N^2 on a part of the channels (and its feed-forward is flat: mlp_width = width)",
+        memory="N",
+        exponent=2.0,
+        decodes=True,
+    )
+    options_type = LiteTransformerOptions
+
+    def __init__(
+        self, place: Place, options: LiteTransformerOptions, previous: Mixer | None = None
+    ) -> None:
+        super().__init__(place, options, previous)
+        far, near = _split(place, options.split)
+        size = options.kernel
+        if size == "auto":
+            size = KERNELS_BY_LAYER[min(place.layer, len(KERNELS_BY_LAYER) - 1)]
+        self.widths = [far.width, near.width]
+        self.attention = Transformer(far, TransformerOptions())
+        self.convolution = Convolution(near.width, near.num_heads, size, options.dynamic)
+
+    def forward(self, x: Tokens, mask: Mask) -> Tokens:
+        far, near = torch.split(x, self.widths, dim=-1)
+        return torch.cat([self.attention(far, mask), self.convolution(near, mask)], dim=-1)
+
+
+def _split(place: Place, share: float) -> tuple[Place, Place]:
+    """Share out channels and heads; each part has a head at least."""
+    width, num_heads = round(share * place.width), max(1, round(share * place.num_heads))
+    far = replace(place, width=width, num_heads=num_heads)
+    near = replace(place, width=place.width - width, num_heads=max(1, place.num_heads - num_heads))
+    for part in (far, near):
+        if part.width == 0 or part.width % part.num_heads:
+            raise UserError(
+                f"split {share} of width {place.width} gives {part.width} channels to "
+                f"{part.num_heads} heads, which cannot share them evenly; choose another split"
+            )
+    return far, near

@@ -4,15 +4,22 @@ Every process takes its part of each batch and computes the gradient of the whol
 number of devices changes nothing but rounding. The first process alone writes files and speaks.
 """
 
+from typing import TYPE_CHECKING
+
 import torch.distributed as dist
-from lightning_fabric import Fabric
 
 from longarena.errors import UserError
 from longarena.runtime import check_precision
 
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
-def launch(devices: int, precision: str, batch_size: int) -> Fabric:
+
+def launch(devices: int, precision: str, batch_size: int) -> "Fabric":
     """Start the processes that share a run; each of them returns from here."""
+    # it brings in torch's compiler, which would cost every other command seconds
+    from lightning_fabric import Fabric  # noqa: PLC0415
+
     check_precision(precision)
     if devices > batch_size:
         raise UserError(f"{devices} devices cannot share a batch of {batch_size}; use fewer")

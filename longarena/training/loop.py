@@ -6,9 +6,9 @@ import resource
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from lightning_fabric import Fabric
 
 from longarena.data.files import locked, write_atomically
 from longarena.data.ragged import Split, Store
@@ -27,6 +27,9 @@ from longarena.training.evaluate import evaluate, majority_share
 from longarena.training.folder import RunFolder
 from longarena.training.run import Run
 from longarena.training.stop import stop_requests
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 # a run whose late loss is this near to that of the best constant answer has learnt nothing
 COLLAPSE_MARGIN = 0.01
@@ -57,7 +60,7 @@ def train(
     return record
 
 
-def _train(fabric: Fabric, recipe: Recipe, folder: RunFolder, progress: Progress) -> RunRecord:
+def _train(fabric: "Fabric", recipe: Recipe, folder: RunFolder, progress: Progress) -> RunRecord:
     """Train to the end; the first process prepares the data and writes the record."""
     task = build_task(recipe)
     progress = progress if fabric.is_global_zero else SILENT
@@ -81,7 +84,7 @@ def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> 
     return _score_best(launch(1, recipe.precision, 1), recipe, folder, data.split(split))
 
 
-def _score_best(fabric: Fabric, recipe: Recipe, folder: RunFolder, split: Split) -> SplitScore:
+def _score_best(fabric: "Fabric", recipe: Recipe, folder: RunFolder, split: Split) -> SplitScore:
     if not folder.best.exists():
         raise UserError(f"run {recipe.id} has not been validated yet; train it further first")
     classifier = build_classifier(recipe.model, build_task(recipe).card, recipe.seed)

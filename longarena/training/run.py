@@ -8,10 +8,10 @@ with the same number of threads).
 import math
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
-from lightning_fabric import Fabric
 from pydantic import BaseModel
 from torch import Tensor
 
@@ -29,6 +29,9 @@ from longarena.training.checkpoint import Checkpoint
 from longarena.training.evaluate import evaluate
 from longarena.training.folder import Log, RunFolder
 from longarena.training.stop import Interrupted, StopRequest
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 # the first steps of a process are slower than the rest and are not timed
 UNTIMED_STEPS = 3
@@ -54,7 +57,7 @@ class Run:
     """A recipe's model on its way from step 0 to the last."""
 
     def __init__(
-        self, fabric: Fabric, recipe: Recipe, folder: RunFolder, data: Store, progress: Progress
+        self, fabric: "Fabric", recipe: Recipe, folder: RunFolder, data: Store, progress: Progress
     ) -> None:
         self.fabric, self.recipe, self.folder, self.progress = fabric, recipe, folder, progress
         self.classifier = build_classifier(recipe.model, build_task(recipe).card, recipe.seed)

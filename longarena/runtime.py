@@ -8,7 +8,9 @@ that memory is reused. Resident size grows by it; it says nothing about what a m
 import ctypes
 import os
 import platform
+import resource
 import subprocess
+import sys
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -67,11 +69,17 @@ def check_precision(precision: str) -> None:
             raise UserError("this GPU has no bf16; use --precision 16-mixed or 32")
     elif precision == "16-mixed":
         raise UserError("16-mixed needs a GPU; use --precision 32")
-    elif precision == "bf16-mixed" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+    elif precision == "bf16-mixed" and not _has_bf16():
         raise UserError(
             "this processor has no bf16 instructions and would emulate them hundreds of times "
             "slower; use --precision 32"
         )
+
+
+def _has_bf16() -> bool:
+    """Tell whether the processor computes in bf16 rather than emulating it."""
+    has_it: bool = torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return has_it
 
 
 @cache
@@ -94,6 +102,17 @@ def machine() -> Machine:
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         accelerator=torch.cuda.get_device_name() if torch.cuda.is_available() else None,
     )
+
+
+def peak_resident_bytes() -> int:
+    """Return the largest resident size that this process has had."""
+    try:
+        # unlike getrusage, this is not inherited from the process that started this one
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        unit = 1 if sys.platform == "darwin" else 1024
+        return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def versions() -> Versions:

@@ -88,17 +88,6 @@ def total_bytes(tensors: Iterable[Tensor]) -> int:
     return sum(storages.values())
 
 
-def peak_resident_bytes() -> int:
-    """Return the largest resident size that this process has had."""
-    try:
-        # unlike getrusage, this is not inherited from the process that started this one
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-    except (OSError, StopIteration):
-        unit = 1 if sys.platform == "darwin" else 1024
-        return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
 def release_free_memory() -> None:
     """Hand back to the system what the allocator keeps, so that another process can have it."""
     gc.collect()

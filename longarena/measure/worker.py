@@ -29,13 +29,12 @@ from longarena.measure.limits import machine_steps
 from longarena.measure.memory import (
     allocations,
     limit_memory,
-    peak_resident_bytes,
     release_free_memory,
     total_bytes,
 )
 from longarena.measure.messages import Answer, Command, Order
 from longarena.measure.work import Step, prepare
-from longarena.runtime import set_up
+from longarena.runtime import peak_resident_bytes, set_up
 
 MESSAGES_OF_FULL_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 

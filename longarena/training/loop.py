@@ -2,7 +2,6 @@
 
 import json
 import math
-import resource
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ from longarena.errors import UserError
 from longarena.model.build import build_classifier, num_parameters
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe, build_task
-from longarena.runtime import machine, versions
+from longarena.runtime import machine, peak_resident_bytes, versions
 from longarena.store.folder import write_record
 from longarena.store.record import Curve, RunMetrics, RunRecord, SplitScore, Status
 from longarena.tasks.base import default_home
@@ -109,7 +108,7 @@ def _conclude(run: Run, data: Store, status: Status) -> RunRecord:
         steps=state.step,
         steps_per_second=state.timed_steps / seconds,
         tokens_per_second=state.timed_tokens / seconds,
-        peak_resident_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        peak_resident_bytes=peak_resident_bytes(),
         parameters=num_parameters(run.classifier),
         padding_share=run.batches.padding_share(),
         train_seconds=state.timed_seconds,

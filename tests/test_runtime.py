@@ -1,0 +1,63 @@
+import platform
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from longarena import runtime
+from longarena.errors import UserError
+
+REUSE = """
+import resource, sys, torch
+from longarena.runtime import keep_large_blocks
+if sys.argv[1] == "kept":
+    assert keep_large_blocks()
+torch.ones(1 << 24)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    torch.ones(1 << 24)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def page_faults(how):
+    command = [sys.executable, "-c", REUSE, how]
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has mallopt")
+def test_memory_that_is_kept_is_not_faulted_in_anew():
+    assert page_faults("kept") * 10 < page_faults("returned")
+
+
+def test_a_precision_that_would_be_emulated_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(runtime, "_has_bf16", lambda: False)
+    with pytest.raises(UserError, match="use --precision 32"):
+        runtime.check_precision("bf16-mixed")
+    with pytest.raises(UserError, match="16-mixed needs a GPU"):
+        runtime.check_precision("16-mixed")
+    runtime.check_precision("32")
+
+
+def test_a_processor_with_bf16_may_use_it(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(runtime, "_has_bf16", lambda: True)
+    runtime.check_precision("bf16-mixed")
+
+
+def test_the_machine_and_the_versions_are_named():
+    machine, versions = runtime.machine(), runtime.versions()
+    assert machine.cores >= 1
+    assert machine.threads == torch.get_num_threads()
+    assert machine.memory_bytes > 1 << 28
+    assert machine.processor
+    assert versions.torch == torch.__version__
+
+
+def test_the_peak_grows_with_what_is_touched():
+    before = runtime.peak_resident_bytes()
+    block = np.ones(before // 8 + (1 << 24))
+    assert runtime.peak_resident_bytes() >= block.nbytes

@@ -10,9 +10,9 @@ Choice: the picture takes the longest length that the Transformer was measured a
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
+from longarena.report.chart import Chart
 from longarena.report.frame import Frame, Point, Spec, draw_dots, draw_lines
 from longarena.report.names import column_name, length_name, row_name
 from longarena.store.costs import CostTable
@@ -21,16 +21,6 @@ from longarena.store.tables import BASELINE, AccuracyTable, Row, group, place_of
 
 MAX_CURVE_POINTS = 60
 MEBI = 2**20
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A specification with the words around it."""
-
-    name: str
-    title: str
-    caption: str
-    spec: Spec
 
 
 def charts(

@@ -24,6 +24,7 @@ from longarena.data.files import write_atomically
 from longarena.report import names
 from longarena.report.charts import charts
 from longarena.report.pictures import gallery
+from longarena.report.spans import spans
 from longarena.runtime import Machine
 from longarena.store import published
 from longarena.store.changes import command
@@ -53,8 +54,9 @@ def render(records: Records) -> str:
     environment = _environment()
     accuracy, costs = accuracy_table(records.runs), cost_tables(records.measurements)
     drawn = charts(accuracy, costs, records.runs)
+    drawn += [chart for chart in [spans(records.spans)] if chart]
     scripts = [*([vega()] if drawn else []), _asset("page.js")]
-    every: list[Record] = [*records.runs, *records.measurements]
+    every: list[Record] = [*records.runs, *records.measurements, *records.spans]
     mixers = {row.mixer for row in accuracy.rows} | {row.mixer for t in costs for row in t.rows}
     return environment.get_template("page.html").render(
         is_empty=not every,

@@ -1,4 +1,4 @@
-"""A folder of records: runs under task/mixer/id.json, measurements under measure/.
+"""A folder of records: runs under task/mixer/, the others under measure/ and span/.
 
 A file that cannot be read is named and left out; it never keeps the others from being read.
 """
@@ -10,11 +10,11 @@ from typing import Annotated
 from pydantic import Field, RootModel, ValidationError
 
 from longarena.data.files import write_atomically
-from longarena.store.record import MeasureRecord, Record, RunRecord
+from longarena.store.record import MeasureRecord, Record, RunRecord, SpanRecord
 
 
-class _AnyRecord(RootModel[Annotated[RunRecord | MeasureRecord, Field(discriminator="kind")]]):
-    """Either kind of record, told apart by its `kind`."""
+class _AnyRecord(RootModel[Annotated[Record, Field(discriminator="kind")]]):
+    """Any kind of record, told apart by its `kind`."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Records:
 
     runs: list[RunRecord] = field(default_factory=list)
     measurements: list[MeasureRecord] = field(default_factory=list)
+    spans: list[SpanRecord] = field(default_factory=list)
     unreadable: dict[Path, str] = field(default_factory=dict)
 
 
@@ -31,6 +32,8 @@ def record_path(store: Path, record: Record) -> Path:
     if isinstance(record, MeasureRecord):
         return store / "measure" / record.model.mixer.replace(":", ".") / f"{record.id}.json"
     mixer = record.recipe.model.mixer.replace(":", ".")
+    if isinstance(record, SpanRecord):
+        return store / "span" / mixer / f"{record.id}.json"
     return store / record.recipe.task.name / mixer / f"{record.id}.json"
 
 
@@ -57,6 +60,8 @@ def read_records(store: Path) -> Records:
             continue
         if isinstance(record, RunRecord):
             found.runs.append(record)
+        elif isinstance(record, SpanRecord):
+            found.spans.append(record)
         else:
             found.measurements.append(record)
     return found

@@ -135,4 +135,22 @@ class MeasureRecord(Options):
     finished_at: str
 
 
-Record = RunRecord | MeasureRecord
+class SpanRecord(Options):
+    """How far a trained model looks: mean distances by layer and head, in tokens."""
+
+    format: Literal[1] = 1
+    kind: Literal["span"] = "span"
+    id: str
+    recipe: Recipe
+    variant: str
+    fingerprint: str
+    samples: int
+    mean_length: float
+    mean_span: float
+    spans: list[list[float]]
+    machine: Machine
+    versions: Versions
+    finished_at: str
+
+
+Record = RunRecord | MeasureRecord | SpanRecord

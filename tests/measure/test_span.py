@@ -1,0 +1,78 @@
+import pytest
+import torch
+from training.runs import small_recipe
+
+from longarena.attention import build, matrix
+from longarena.errors import UserError
+from longarena.measure.span import mean_distance, span
+from longarena.store.folder import read_records, write_record
+from longarena.training.folder import RunFolder
+from longarena.training.loop import train
+
+
+def mixer_of(name, **options):
+    return build(name, width=16, num_heads=2, max_length=64, options=options).double().eval()
+
+
+def rows(*lengths):
+    x = torch.randn(len(lengths), max(lengths), 16, dtype=torch.float64)
+    return x, torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+
+
+@pytest.mark.parametrize("name", ["transformer", "linear", "linformer", "bigbird"])
+def test_it_is_the_mean_distance_in_the_attention_matrix(name):
+    mixer = mixer_of(name)
+    x, mask = rows(40, 13)
+    weights = matrix(mixer, x, mask).abs() * mask[:, None, None, :]
+    gap = (torch.arange(40)[:, None] - torch.arange(40)).abs()
+    each = (weights * gap).sum(-1) / weights.sum(-1)
+    expected = torch.stack([each[row, :, :n].mean(-1) for row, n in enumerate((40, 13))])
+    torch.testing.assert_close(mean_distance(mixer, x, mask), expected)
+
+
+def test_uniform_attention_has_the_known_span():
+    mixer = mixer_of("transformer")
+    torch.nn.init.zeros_(mixer.query.weight)
+    x, mask = rows(30)
+    expected = (30**2 - 1) / (3 * 30)
+    assert mean_distance(mixer, x, mask).tolist() == [pytest.approx([expected] * 2)]
+
+
+def test_local_attention_looks_no_further_than_its_block():
+    x, mask = rows(64)
+    assert mean_distance(mixer_of("local", block=8), x, mask).max() < 8
+
+
+def test_more_padding_changes_no_span():
+    mixer = mixer_of("transformer")
+    x, mask = rows(40, 13)
+    longer = torch.nn.functional.pad(x, (0, 0, 0, 20), value=9.0)
+    more = torch.nn.functional.pad(mask, (0, 20))
+    torch.testing.assert_close(mean_distance(mixer, longer, more), mean_distance(mixer, x, mask))
+
+
+def test_prepended_tokens_are_neither_queries_nor_keys():
+    mixer = mixer_of("transformer")
+    x, mask = rows(20)
+    weights = matrix(mixer, x, mask)[..., 2:, 2:]
+    gap = (torch.arange(18)[:, None] - torch.arange(18)).abs()
+    expected = ((weights * gap).sum(-1) / weights.sum(-1)).mean(-1)
+    torch.testing.assert_close(mean_distance(mixer, x, mask, num_prepended=2), expected)
+
+
+def test_a_run_has_a_span_by_layer_and_head(tmp_path):
+    recipe = small_recipe("longformer")
+    train(recipe, tmp_path / "runs")
+    record = span(RunFolder.of(tmp_path / "runs", recipe), samples=6)
+    assert record.samples == 6
+    assert [len(heads) for heads in record.spans] == [2, 2]
+    assert 0 < record.mean_span < record.mean_length
+    write_record(tmp_path / "store", record)
+    assert read_records(tmp_path / "store").spans == [record]
+
+
+def test_a_run_that_was_never_validated_has_no_span(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    folder.write_recipe(small_recipe())
+    with pytest.raises(UserError, match="has not been validated yet"):
+        span(folder)

@@ -18,11 +18,13 @@ from longarena.attention.longformer import Longformer
 from longarena.attention.matrix import matrix
 from longarena.attention.performer import Performer
 from longarena.attention.reformer import Reformer
+from longarena.attention.routing import Routing
 from longarena.attention.set_transformer import SetTransformer
 from longarena.attention.sinkhorn import Sinkhorn
 from longarena.attention.sparse import Sparse
 from longarena.attention.synthesizer import Synthesizer
 from longarena.attention.transformer import Transformer
+from longarena.attention.transformer_xl import TransformerXL
 from longarena.errors import UserError, unknown
 from longarena.options import parse
 from longarena.seeding import seeded
@@ -39,6 +41,8 @@ MIXERS: dict[str, type[Mixer]] = {
     "bigbird": BigBird,
     "linear": LinearAttention,
     "performer": Performer,
+    "routing": Routing,
+    "transformer-xl": TransformerXL,
     "set-transformer": SetTransformer,
     "image-transformer": ImageTransformer,
     "lite-transformer": LiteTransformer,

@@ -17,6 +17,7 @@ from longarena.attention.local import Local
 from longarena.attention.longformer import Longformer
 from longarena.attention.matrix import matrix
 from longarena.attention.performer import Performer
+from longarena.attention.poolingformer import Poolingformer
 from longarena.attention.reformer import Reformer
 from longarena.attention.routing import Routing
 from longarena.attention.set_transformer import SetTransformer
@@ -45,6 +46,7 @@ MIXERS: dict[str, type[Mixer]] = {
     "transformer-xl": TransformerXL,
     "set-transformer": SetTransformer,
     "image-transformer": ImageTransformer,
+    "poolingformer": Poolingformer,
     "lite-transformer": LiteTransformer,
 }
 

@@ -1,0 +1,139 @@
+"""Poolingformer: a sliding window, and on top of it a wider one over pooled keys and values.
+
+    y_i = softmax over |i - j| <= window_1 / 2 of q_i . k_j / sqrt(d), applied to v_j
+    z_i = softmax over |i - t s| <= window_2 / 2 of q'_i . k'_t / sqrt(d), applied to v'_t
+    output = W (y + z)
+
+Level two reads what level one wrote: q', k', v' are projections of y, and every `stride`-th
+position stands for the `kernel` positions around it, whose k' and v' are pooled (`pooling.py`).
+Only the last quarter of the layers has the second level; the layers below have the window alone.
+
+Paper:  Zhang et al. (2021), https://arxiv.org/abs/2105.04371
+Cost:   time O(N (w_1 + w_2 / s) d), memory O(N d).
+Choice: pooled positions are those of the whole sequence, t s for t = 0, 1, ..., not counted anew in
+        every query's window: each is pooled once and serves all queries. One whose own token is
+        padded does not exist.
+Choice: with `mix` level two reads the input of the layer; with `share_weights` it projects by the
+        matrices of level one. Both are the paper's ablations.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import torch
+from einops import rearrange
+from pydantic import Field
+from torch import Tensor, nn
+
+from longarena.attention.base import Mixer, MixerCard, Place, projection
+from longarena.attention.blocks import Pattern, Window, attend, cut, gather, join, look_up
+from longarena.attention.blocks import sliding_window as window_pattern
+from longarena.attention.pooling import POOLS, Grid
+from longarena.options import Options
+from longarena.shapes import Heads, Mask, Tokens
+
+# queries per problem: smaller blocks see fewer keys in vain, larger ones share more of them
+BLOCK = 64
+
+
+def sliding_window(mask: Mask, width: int) -> Pattern:
+    """Let every query see `width` keys around itself."""
+    length = mask.shape[1]
+    reach = min(width // 2, length - 1)
+    return window_pattern(mask, Window(min(BLOCK, length), before=reach, after=reach))
+
+
+def window_over_pooled(mask: Mask, grid: Grid, width: int) -> Pattern:
+    """Let every query see the pooled positions that stand in a window around it."""
+    batch, length = mask.shape
+    reach = min(width // 2, length - 1)
+    block = min(BLOCK, length)
+    start = torch.arange(0, length, block)[:, None]
+    first = (start - reach).div(grid.stride, rounding_mode="floor")
+    slots = first + torch.arange((block + 2 * reach) // grid.stride + 2)
+    rows, real = look_up(grid.real(mask), slots[None, :, :, None])
+    queries = start + torch.arange(block)
+    near = (slots[:, None, :] * grid.stride - queries[:, :, None]).abs() <= reach
+    return Pattern(
+        cut=lambda q: cut(q, block),
+        sets=lambda k: gather(k, rows),
+        join=lambda y: join(y, batch, length),
+        allowed=real & near.repeat(batch, 1, 1)[:, None].to(mask.device),
+    )
+
+
+class Projections(nn.Module):
+    """The query, key and value of one level."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self.num_heads = place.num_heads
+        self.query, self.key, self.value = (projection(place.width, place.width) for _ in range(3))
+
+    def forward(self, x: Tokens) -> Iterator[Heads]:
+        for project in (self.query, self.key, self.value):
+            yield rearrange(project(x), "b n (h d) -> b h n d", h=self.num_heads)
+
+
+class PoolingformerOptions(Options):
+    """Two windows, what is pooled in the wider one, and in how many of the last layers."""
+
+    window_1: int = Field(128, gt=0)
+    window_2: int = Field(512, gt=0)
+    pool: Literal["mean", "max", "ldconv"] = "ldconv"
+    kernel: int = Field(5, gt=0)
+    stride: int = Field(4, gt=0)
+    mix: bool = False
+    share_weights: bool = False
+    layers: int | None = Field(None, ge=0)
+
+
+class Poolingformer(Mixer):
+    """Multi-head sliding windows, in the last layers with a second level over pooled keys."""
+
+    card = MixerCard(
+        name="poolingformer",
+        title="Poolingformer",
+        family="combination of patterns",
+        paper="https://arxiv.org/abs/2105.04371",
+        year=2021,
+        time="N (w_1 + w_2 / s)",
+        memory="N",
+        exponent=1.0,
+    )
+    options_type = PoolingformerOptions
+
+    def __init__(
+        self, place: Place, options: PoolingformerOptions, previous: Mixer | None = None
+    ) -> None:
+        super().__init__(place, options, previous)
+        self.options = options
+        self.level_1 = Projections(place)
+        self.output = projection(place.width, place.width)
+        two_level_layers = max(1, place.depth // 4) if options.layers is None else options.layers
+        self.has_level_2 = place.layer >= place.depth - two_level_layers
+        if self.has_level_2:
+            if not options.share_weights:
+                self.level_2 = Projections(place)
+            pool = POOLS[options.pool]
+            self.pool_keys, self.pool_values = (
+                pool(Grid(options.kernel, options.stride), place) for _ in range(2)
+            )
+
+    def forward(self, x: Tokens, mask: Mask) -> Tokens:
+        q, k, v = self.level_1(x)
+        y = rearrange(
+            attend(sliding_window(mask, self.options.window_1), q, k, v), "b h n d -> b n (h d)"
+        )
+        if self.has_level_2:
+            y = y + self._over_pooled(x if self.options.mix else y, mask)
+        mixed: Tensor = self.output(y)
+        return mixed
+
+    def _over_pooled(self, x: Tokens, mask: Mask) -> Tokens:
+        level = self.level_1 if self.options.share_weights else self.level_2
+        q, k, v = level(x)
+        grid = Grid(self.options.kernel, self.options.stride)
+        pattern = window_over_pooled(mask, grid, self.options.window_2)
+        z = attend(pattern, q, self.pool_keys(k, mask), self.pool_values(v, mask))
+        return rearrange(z, "b h n d -> b n (h d)")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from longarena.attention.base import Attention, Mixer, MixerCard, Place
 from longarena.attention.bigbird import BigBird
+from longarena.attention.compressive import Compressive
 from longarena.attention.image_transformer import ImageTransformer
 from longarena.attention.linear import LinearAttention
 from longarena.attention.linformer import Linformer
@@ -44,6 +45,7 @@ MIXERS: dict[str, type[Mixer]] = {
     "performer": Performer,
     "routing": Routing,
     "transformer-xl": TransformerXL,
+    "compressive": Compressive,
     "set-transformer": SetTransformer,
     "image-transformer": ImageTransformer,
     "poolingformer": Poolingformer,

@@ -43,8 +43,11 @@ class SegmentPlan:
     causal: bool
 
 
-def attend_in_segments(plan: SegmentPlan, values: tuple[Values, ...]) -> Values:
-    """Attend from every segment to all its parts, each with its own values, by one softmax."""
+def attend_in_segments(plan: SegmentPlan, values: tuple[Tensor, ...]) -> Values:
+    """Attend from every segment to all its parts, each with its own values, by one softmax.
+
+    The values of a part are (B, H, length of the part, any size).
+    """
     pairs = zip(plan.parts, values, strict=True)
     seen = [(part, v) for part, v in pairs if part.positions.numel()]
     sequences = [t for part, v in seen for t in (part.k, v, part.mask)]

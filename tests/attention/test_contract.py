@@ -92,7 +92,8 @@ def test_a_row_does_not_depend_on_its_neighbours(name, options):
 def test_every_parameter_gets_a_finite_gradient(name, options):
     mixer = make(name, options).train()
     x, mask = tokens(61, 40)
-    mixer(x, mask)[mask].square().sum().backward()
+    loss, extra = mixer(x, mask)[mask].square().sum(), mixer.extra_loss()
+    (loss if extra is None else loss + extra).backward()
     gradients = {key: p.grad for key, p in mixer.named_parameters()}
     assert all(g is not None and g.isfinite().all() for g in gradients.values()), gradients
     assert all(g.abs().sum() > 0 for g in gradients.values()), gradients
@@ -156,10 +157,11 @@ def compare_with_definition(mixer, name, options, lengths):
     (expected * direction).sum().backward()
     torch.testing.assert_close(here.grad[mask], there.grad[mask])
     for key, parameter in mixer.named_parameters():
-        theirs = weights[key].grad
-        torch.testing.assert_close(
-            parameter.grad, torch.zeros_like(parameter) if theirs is None else theirs, msg=key
+        ours, theirs = (
+            torch.zeros_like(parameter) if gradient is None else gradient
+            for gradient in (parameter.grad, weights[key].grad)
         )
+        torch.testing.assert_close(ours, theirs, msg=key)
 
 
 @every_causal_case

@@ -1,0 +1,198 @@
+"""Compressive Transformer: what leaves the memory of a Transformer-XL is compressed and kept.
+
+    y_i = sum_j softmax_j(relative logit_ij) v_j      j in the segment of i, in the `memory` before
+                                                      it, or in `compressed` slots before that
+
+A slot holds `rate` states, so sight is longer for the same number of keys (`compression.py` says
+how they are compressed). Neither memory carries a gradient to the states, and the task's loss does
+not train the compression: it has a loss of its own, which in turn trains nothing else.
+
+Paper:  Rae et al. (2020), https://arxiv.org/abs/1911.05507
+Cost:   time O(N (s + m + c) d), memory O(N (s + m + c + d)).
+Choice: slots count as one position each, as if the three kinds of keys stood in one line.
+Choice: the memory is a whole number of segments and a segment a whole number of slots.
+Choice: `apply` lets a slot stand for the mean of its states' values (most-used: for the value of
+        its state), which is linear; `forward` projects the compressed states themselves.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from jaxtyping import Bool, Int
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from longarena.attention.base import Attention, Mixer, MixerCard, Place
+from longarena.attention.compression import (
+    Convolution,
+    Leaving,
+    Slots,
+    max_of_groups,
+    mean_of_groups,
+    most_used,
+    real_in_groups,
+    reconstruction_loss,
+)
+from longarena.attention.relative import RelativePositions
+from longarena.attention.remember import project_and_remember
+from longarena.attention.segments import Part, SegmentPlan, attend_in_segments
+from longarena.attention.transformer_xl import Cut
+from longarena.options import Options
+from longarena.shapes import Heads, Mask, Tokens, Values
+
+POOLS = {"mean": mean_of_groups, "max": max_of_groups}
+
+
+class CompressiveOptions(Options):
+    """Segments, the memory of each, and `compressed` slots of `rate` older states each."""
+
+    segment: int = Field(128, gt=0)
+    memory: int = Field(128, gt=0)
+    compressed: int = Field(128, gt=0)
+    rate: int = Field(4, gt=0)
+    compression: Literal["conv", "mean", "max", "most-used"] = "conv"
+
+    @model_validator(mode="after")
+    def _segments_leave_whole(self) -> "CompressiveOptions":
+        for name, value, unit in (
+            ("segment", self.segment, self.rate),
+            ("memory", self.memory, self.segment),
+        ):
+            if value % unit:
+                remedy = -(-value // unit) * unit
+                raise ValueError(f"{name} {value} is not a multiple of {unit}; choose {remedy}")
+        return self
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """The compressed states, which are real, and what `apply` makes of values in their place."""
+
+    states: Slots
+    mask: Bool[Tensor, "batch slots"]
+    summarise: Callable[[Tokens], Slots]
+
+
+@dataclass(frozen=True)
+class CompressivePlan:
+    """The plan of all segments, and the slots among what they see."""
+
+    segments: SegmentPlan
+    slots: Compressed
+
+
+class Compressive(Attention[CompressivePlan]):
+    """Multi-head softmax attention in segments with memory and compressed memory."""
+
+    card = MixerCard(
+        name="compressive",
+        title="Compressive Transformer",
+        family="recurrence",
+        paper="https://arxiv.org/abs/1911.05507",
+        year=2020,
+        time="N (s + m + c)",
+        memory="N (s + m + c)",
+        exponent=1.0,
+        decodes=True,
+        causal=True,
+        sketch={"segment": 8, "memory": 8, "compressed": 8, "rate": 2},
+    )
+    options_type = CompressiveOptions
+
+    def __init__(
+        self, place: Place, options: CompressiveOptions, previous: Mixer | None = None
+    ) -> None:
+        super().__init__(place, options, previous)
+        self.options = options
+        self.positions = RelativePositions(place)
+        self.leaving = Leaving(options.segment, options.memory // options.segment)
+        self.loss: Tensor | None = None
+        if options.compression == "conv":
+            self.convolution = Convolution(place.width, options.rate)
+
+    def plan(self, x: Tokens, mask: Mask) -> CompressivePlan:
+        cut = Cut.of(x.shape[1], self.options.segment, self.options.memory)
+        q = self.split(self.query(x))
+        k, k_old = (self.split(t) for t in project_and_remember(self.key, x))
+        slots = self._compress(x.detach(), mask, q, k)
+        positions = self._slot_positions(cut)
+        parts = (
+            Part(self.split(self.key(slots.states.detach())), slots.mask, positions),
+            Part(k_old, mask, cut.remembered()),
+            Part(k, mask, cut.own()),
+        )
+        relation = self.positions(cut.segment, sum(part.positions.shape[1] for part in parts))
+        return CompressivePlan(SegmentPlan(q, parts, relation, self.place.causal), slots)
+
+    def apply(self, plan: CompressivePlan, v: Values) -> Values:  # type: ignore[override]
+        heads = v.shape[1]
+        v_slots = plan.slots.summarise(rearrange(v.detach(), "b h n d -> b n (h d)"))
+        v_slots = rearrange(v_slots, "b t (h d) -> b h t d", h=heads)
+        return attend_in_segments(plan.segments, (v_slots, v.detach(), v))
+
+    def forward(self, x: Tokens, mask: Mask) -> Tokens:
+        plan = self.plan(x, mask)
+        v, v_old = (self.split(t) for t in project_and_remember(self.value, x))
+        v_slots = self.split(self.value(plan.slots.states.detach()))
+        y = attend_in_segments(plan.segments, (v_slots, v_old, v))
+        learns = self.training and self.options.compression == "conv"
+        self.loss = self._reconstruction_loss(plan, v, mask) if learns else None
+        merged: Tensor = self.output(rearrange(y, "b h n d -> b n (h d)"))
+        return merged
+
+    def extra_loss(self) -> Tensor | None:
+        return self.loss
+
+    def _compress(self, x: Tokens, mask: Mask, q: Heads, k: Heads) -> Compressed:
+        if self.options.compression == "most-used":
+            return self._keep_most_used(x, mask, q.detach(), k.detach())
+        rate, extra = self.options.rate, -x.shape[1] % self.options.segment
+        real = F.pad(mask, (0, extra))
+        return Compressed(
+            self._one_of_each_group(F.pad(x, (0, 0, 0, extra)), real),
+            real_in_groups(real, rate).any(dim=2)[..., 0],
+            lambda v: mean_of_groups(F.pad(v, (0, 0, 0, extra)), real, rate),
+        )
+
+    def _one_of_each_group(self, x: Tokens, mask: Mask) -> Slots:
+        if self.options.compression == "conv":
+            slots: Tensor = self.convolution(x, mask)
+            return slots
+        return POOLS[self.options.compression](x, mask, self.options.rate)
+
+    def _keep_most_used(self, x: Tokens, mask: Mask, q: Heads, k: Heads) -> Compressed:
+        usage = self.leaving.usage(q, k, mask)
+        kept = self.choose(lambda: most_used(usage, mask, self.options.rate))
+        inside = kept < x.shape[1]
+        kept = kept.clamp_max(x.shape[1] - 1)
+
+        def take(v: Tokens) -> Slots:
+            return v.gather(1, kept[..., None].expand(-1, -1, v.shape[2]))
+
+        return Compressed(take(x), mask.gather(1, kept) & inside, take)
+
+    def _slot_positions(self, cut: Cut) -> Int[Tensor, "segments slots"]:
+        """Give the slots that every segment sees: the last ones before its memory."""
+        memory, rate = self.options.memory, self.options.rate
+        first_remembered = (cut.starts() - memory) // rate
+        most = max(0, int(first_remembered[-1]))
+        return first_remembered + torch.arange(-min(self.options.compressed, most), 0)
+
+    def _reconstruction_loss(self, plan: CompressivePlan, v: Heads, mask: Mask) -> Tensor:
+        if mask.shape[1] <= self.options.memory:
+            return 0.0 * self.convolution.weight.sum()  # nothing has left the memory yet
+        q, k, v = (t.detach() for t in (plan.segments.q, plan.segments.parts[-1].k, v))
+        k_new, v_new = (
+            self.split(F.linear(plan.slots.states, linear.weight.detach()))
+            for linear in (self.key, self.value)
+        )
+        return reconstruction_loss(
+            self.leaving.judges(q),
+            self.leaving.judging(mask),
+            self.leaving.left(k, v, mask),
+            self.leaving.left(k_new, v_new, plan.slots.mask, self.options.rate),
+        )

@@ -193,8 +193,10 @@ class Routing(Attention[RoutingPlan]):
     def route(self, q: Heads, mask: Mask) -> Members:
         """Call the members of every cluster, and note in training who is nearest to whom."""
         q = q.to(self.centroids.dtype)
-        scores = self.centroids @ q.mT
-        if self.training and not is_computing_again():
-            sums = sums_by_cluster(q, scores, mask)
-            self.gathered = sums if self.gathered is None else self.gathered + sums
+        # in half precision too many queries would be equally near
+        with torch.autocast(q.device.type, enabled=False):
+            scores = self.centroids @ q.mT
+            if self.training and not is_computing_again():
+                sums = sums_by_cluster(q, scores, mask)
+                self.gathered = sums if self.gathered is None else self.gathered + sums
         return nearest_positions(scores, mask)

@@ -32,7 +32,7 @@ from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
 
 OUTSIDE = -1
-ONLY_2D = {"height", "width", "block_height", "memory_height"}
+ONLY_2D = {"image_height", "image_width", "block_height", "memory_height"}
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ class ImageTransformerOptions(Options):
     mode: Literal["1d", "2d"] = "1d"
     block: int = Field(128, gt=0)
     memory: int = Field(256, gt=0)
-    height: int | None = Field(None, gt=0)
-    width: int | None = Field(None, gt=0)
+    image_height: int | None = Field(None, gt=0)
+    image_width: int | None = Field(None, gt=0)
     block_height: int = Field(4, gt=0)
     memory_height: int = Field(8, gt=0)
 
@@ -153,8 +153,8 @@ class ImageTransformerOptions(Options):
         needless = sorted(ONLY_2D & self.model_fields_set)
         if self.mode == "1d" and needless:
             raise ValueError(f"mode 1d has no {needless[0]}; leave it out or choose mode=2d")
-        if self.mode == "2d" and (self.height is None or self.width is None):
-            raise ValueError("mode 2d needs the height and width of the image; give both")
+        if self.mode == "2d" and (self.image_height is None or self.image_width is None):
+            raise ValueError("mode 2d needs image_height and image_width; give both")
         return self
 
 
@@ -190,11 +190,11 @@ class ImageTransformer(Attention[ImagePlan]):
     ) -> None:
         super().__init__(place, options, previous)
         self.options = options
-        pixels = (options.height or 0) * (options.width or 0)
+        pixels = (options.image_height or 0) * (options.image_width or 0)
         if options.mode == "2d" and pixels != place.max_length:
             raise UserError(
-                f"an image of {options.height} x {options.width} has {pixels} pixels, not the "
-                f"{place.max_length} tokens of a sequence; give the height and width of the task"
+                f"an image of {options.image_height} x {options.image_width} has {pixels} pixels, not the "
+                f"{place.max_length} tokens of a sequence; give the image_height and image_width of the task"
             )
 
     def plan(self, x: Tokens, mask: Mask) -> ImagePlan:
@@ -206,10 +206,10 @@ class ImageTransformer(Attention[ImagePlan]):
 
     def _tables(self, length: int) -> Tables:
         options, causal = self.options, self.place.causal
-        if options.width is None:
+        if options.image_width is None:
             line = Line.of(length, options.block, options.memory, causal)
             return Tables(line.queries(), line.keys())
-        height = -(-length // options.width)
+        height = -(-length // options.image_width)
         rows = Line.of(height, options.block_height, options.memory_height, causal)
-        columns = Line.of(options.width, options.block, options.memory)
+        columns = Line.of(options.image_width, options.block, options.memory)
         return Tables.of_rectangles(rows, columns)

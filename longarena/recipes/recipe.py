@@ -102,10 +102,10 @@ def _locate(values: dict[str, Value], key: str) -> tuple[dict[str, Value], str]:
     places = {name: values for name, value in values.items() if not isinstance(value, dict)}
     for head, section in values.items():
         if isinstance(section, dict):
-            places |= {f"{head}.{name}": section for name in section if name != "options"}
             options = section.get("options")
             if isinstance(options, dict):
                 places |= {f"{head}.{name}": options for name in _options(head, section)}
+            places |= {f"{head}.{name}": section for name in section if name != "options"}
     if key not in places:
         raise unknown("recipe key", key, places)
     return places[key], key.rpartition(".")[2]

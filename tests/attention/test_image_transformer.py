@@ -7,11 +7,17 @@ from longarena.attention import matrix
 from longarena.errors import UserError
 from longarena.options import parse
 
-ONE_RECTANGLE = {"mode": "2d", "height": 8, "width": 8, "block_height": 8, "memory_height": 8}
+ONE_RECTANGLE = {
+    "mode": "2d",
+    "image_height": 8,
+    "image_width": 8,
+    "block_height": 8,
+    "memory_height": 8,
+}
 SQUARES = {
     "mode": "2d",
-    "height": 8,
-    "width": 8,
+    "image_height": 8,
+    "image_width": 8,
     "block": 4,
     "memory": 8,
     "block_height": 4,
@@ -62,9 +68,12 @@ def test_the_default_blocks_equal_the_definition_at_any_length(length):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"mode": "2d"}, "needs the height and width"),
-        ({"mode": "2d", "height": 8, "width": 8}, "8 x 8 has 64 pixels, not the 128 tokens"),
-        ({"height": 8}, "mode 1d has no height"),
+        ({"mode": "2d"}, "needs image_height and image_width"),
+        (
+            {"mode": "2d", "image_height": 8, "image_width": 8},
+            "8 x 8 has 64 pixels, not the 128 tokens",
+        ),
+        ({"image_height": 8}, "mode 1d has no image_height"),
         ({"block": 8, "memory": 4}, "memory 4 is less than block; choose at least 8"),
     ],
 )

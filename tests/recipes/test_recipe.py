@@ -1,8 +1,10 @@
 import pytest
 
+from longarena.attention import MIXERS
 from longarena.errors import UserError
+from longarena.model.config import ModelConfig
 from longarena.recipes.presets import PRESETS, preset
-from longarena.recipes.recipe import Recipe, build_task, override
+from longarena.recipes.recipe import Recipe, TaskChoice, build_task, override
 from longarena.tasks import TASKS
 
 
@@ -82,3 +84,13 @@ def test_every_preset_makes_a_complete_recipe_or_none(name, task):
 def test_an_unknown_name_is_answered_with_the_nearest(arguments, answer):
     with pytest.raises(UserError, match=answer):
         preset(*arguments)
+
+
+@pytest.mark.parametrize("mixer", MIXERS)
+def test_no_option_of_a_mixer_is_hidden_by_a_field_of_the_model(mixer):
+    assert not set(MIXERS[mixer].options_type.model_fields) & set(ModelConfig.model_fields)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_no_option_of_a_task_is_hidden_by_a_field_of_the_choice(task):
+    assert not set(TASKS[task].options_type.model_fields) & set(TaskChoice.model_fields)

@@ -12,8 +12,8 @@ VARIANTS = [
     {"block": 300, "memory": 400},
     {
         "mode": "2d",
-        "height": 8,
-        "width": 16,
+        "image_height": 8,
+        "image_width": 16,
         "block": 4,
         "memory": 8,
         "block_height": 2,
@@ -21,14 +21,14 @@ VARIANTS = [
     },
     {
         "mode": "2d",
-        "height": 16,
-        "width": 8,
+        "image_height": 16,
+        "image_width": 8,
         "block": 3,
         "memory": 6,
         "block_height": 5,
         "memory_height": 7,
     },
-    {"mode": "2d", "height": 16, "width": 8},
+    {"mode": "2d", "image_height": 16, "image_width": 8},
 ]
 
 
@@ -46,8 +46,8 @@ def sees_on_the_line(i, j, place, options):
 
 
 def sees_on_the_image(i, j, place, options):
-    row, column = divmod(i, options.width)
-    other_row, other_column = divmod(j, options.width)
+    row, column = divmod(i, options.image_width)
+    other_row, other_column = divmod(j, options.image_width)
     return in_memory(
         row, other_row, options.block_height, options.memory_height, place.causal
     ) and in_memory(column, other_column, options.block, options.memory, causal=False)

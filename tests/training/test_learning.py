@@ -1,0 +1,36 @@
+"""Every mechanism learns: a broken mixer, mask or head shows here as a score of chance."""
+
+import math
+
+import pytest
+from training.runs import small_recipe
+
+from longarena.attention import MIXERS
+from longarena.training.loop import train
+
+SHORT_LISTOPS = [
+    "task.min_length=5",
+    "task.max_length=40",
+    "task.max_depth=3",
+    "task.size=0.1",
+    "model.width=32",
+    "model.mlp_width=64",
+    "model.dropout=0.0",
+    "batch_size=64",
+    "optimiser.rate=0.004",
+    "schedule.warmup_steps=20",
+    "steps=250",
+    "evaluate_every=125",
+    "log_every=25",
+    "checkpoint_every=250",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mixer", MIXERS)
+def test_on_short_listops_it_ends_above_the_majority_class(mixer, tmp_path):
+    record = train(small_recipe(mixer, *SHORT_LISTOPS), tmp_path / "runs")
+    metrics = record.metrics
+    error = math.sqrt(metrics.majority * (1 - metrics.majority) / metrics.test.examples)
+    assert metrics.test.accuracy > metrics.majority + 3 * error
+    assert record.status == "finished"

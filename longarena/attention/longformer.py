@@ -111,6 +111,7 @@ class Longformer(Attention[LongformerPlan]):
         time="N w",
         memory="N",
         exponent=1.0,
+        decodes=True,
         sketch={"window": 12},
     )
     options_type = LongformerOptions

@@ -105,6 +105,7 @@ class Reformer(Attention[ReformerPlan]):
         time="N log N",
         memory="N",
         exponent=1.0,
+        decodes=True,
         decodes=False,
         sketch={"bucket_size": 8},
     )

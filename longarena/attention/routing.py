@@ -145,6 +145,7 @@ class Routing(Attention[RoutingPlan]):
         time="N k + N^2 / k (N sqrt(N) for k about sqrt(N))",
         memory="N k",
         exponent=2.0,
+        decodes=True,
         decodes=False,
         sketch={"block": 4},
     )

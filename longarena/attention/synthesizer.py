@@ -272,6 +272,7 @@ class Synthesizer(Attention[SynthesizerPlan]):
         time="N^2 by nature",
         memory="N; random: max_length^2 parameters per head",
         exponent=2.0,
+        decodes=True,
     )
     options_type = SynthesizerOptions
     projections = ("value", "output")

@@ -8,6 +8,8 @@ import typer
 
 from longarena import attention, tasks
 from longarena.cli.output import RUNS, AsJson, Output, Runs
+from longarena.measure import SHAPES
+from longarena.model.build import build_classifier, num_parameters
 from longarena.options import Options
 from longarena.recipes.presets import PRESETS
 from longarena.training.folder import RunFolder, all_runs
@@ -57,6 +59,7 @@ def _tasks() -> list[Row]:
 
 
 def _attention() -> list[Row]:
+    base = _parameters("transformer")
     return [
         {
             "mixer": name,
@@ -66,10 +69,18 @@ def _attention() -> list[Row]:
             "time": mixer.card.time,
             "memory": mixer.card.memory,
             "decodes": "yes" if mixer.card.decodes else "no",
+            "causal here": "yes" if mixer.card.causal else "no",
+            "parameters": f"{_parameters(name) / base:.2f}x",
             "options": _options(mixer.options_type),
         }
         for name, mixer in attention.MIXERS.items()
     ]
+
+
+def _parameters(mixer: str) -> int:
+    """Count the parameters of the Text model around a mixer, under its defaults."""
+    config = SHAPES["text"].with_mixer(mixer, {})
+    return num_parameters(build_classifier(config, tasks.build("text", {}).card, seed=0))
 
 
 def _presets() -> list[Row]:

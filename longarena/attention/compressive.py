@@ -39,8 +39,7 @@ from longarena.attention.compression import (
 )
 from longarena.attention.relative import RelativePositions
 from longarena.attention.remember import project_and_remember
-from longarena.attention.segments import Part, SegmentPlan, attend_in_segments
-from longarena.attention.transformer_xl import Cut
+from longarena.attention.segments import Part, SegmentPlan, Segments, attend_in_segments
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
 
@@ -115,17 +114,17 @@ class Compressive(Attention[CompressivePlan]):
             self.convolution = Convolution(place.width, options.rate)
 
     def plan(self, x: Tokens, mask: Mask) -> CompressivePlan:
-        cut = Cut.of(x.shape[1], self.options.segment, self.options.memory)
+        segments = Segments.of(x.shape[1], self.options.segment, self.options.memory)
         q = self.split(self.query(x))
         k, k_old = (self.split(t) for t in project_and_remember(self.key, x))
         slots = self._compress(x.detach(), mask, q, k)
-        positions = self._slot_positions(cut)
+        positions = self._slot_positions(segments)
         parts = (
             Part(self.split(self.key(slots.states.detach())), slots.mask, positions),
-            Part(k_old, mask, cut.remembered()),
-            Part(k, mask, cut.own()),
+            Part(k_old, mask, segments.remembered()),
+            Part(k, mask, segments.own()),
         )
-        relation = self.positions(cut.segment, sum(part.positions.shape[1] for part in parts))
+        relation = self.positions(segments.segment, sum(part.positions.shape[1] for part in parts))
         return CompressivePlan(SegmentPlan(q, parts, relation, self.place.causal), slots)
 
     def apply(self, plan: CompressivePlan, v: Values) -> Values:  # type: ignore[override]
@@ -175,10 +174,10 @@ class Compressive(Attention[CompressivePlan]):
 
         return Compressed(take(x), mask.gather(1, kept) & inside, take)
 
-    def _slot_positions(self, cut: Cut) -> Int[Tensor, "segments slots"]:
+    def _slot_positions(self, segments: Segments) -> Int[Tensor, "segments slots"]:
         """Give the slots that every segment sees: the last ones before its memory."""
         memory, rate = self.options.memory, self.options.rate
-        first_remembered = (cut.starts() - memory) // rate
+        first_remembered = (segments.starts() - memory) // rate
         most = max(0, int(first_remembered[-1]))
         return first_remembered + torch.arange(-min(self.options.compressed, most), 0)
 

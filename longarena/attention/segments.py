@@ -1,7 +1,8 @@
 """Attention segment by segment, to the segment itself and to what came before it.
 
 A segment's keys come in parts, the oldest first: states that were compressed, states that are
-remembered, its own. Each part has its own keys and values, for what is remembered learns nothing.
+remembered, its own. Each part has its own keys and values, for those of what is remembered carry no
+gradient to its states.
 
 Cost:   time O(N m d) for m keys per segment; memory O(N (m + d)): the weights are kept for the
         backward pass, gathered keys and values are gathered again. Computing the weights again too
@@ -22,6 +23,37 @@ from longarena.shapes import Heads, Mask, Values
 
 # so many tokens are computed at a time: their logits fit into a cache better than all
 TOKENS = 4096
+
+
+@dataclass(frozen=True)
+class Segments:
+    """A sequence in segments, and how many positions before itself each remembers."""
+
+    length: int
+    segment: int
+    memory: int
+
+    @staticmethod
+    def of(length: int, segment: int, memory: int) -> "Segments":
+        """Cut into segments; neither these nor the memory are longer than there is reason for."""
+        before_the_last = (length - 1) // segment * segment
+        return Segments(length, min(segment, length), min(memory, before_the_last))
+
+    def own(self) -> Int[Tensor, "segments keys"]:
+        """Give the positions of every segment."""
+        return self.starts() + torch.arange(self.segment)
+
+    def remembered(self) -> Int[Tensor, "segments keys"]:
+        """Give the positions that every segment remembers.
+
+        >>> Segments.of(6, segment=2, memory=3).remembered().tolist()
+        [[-3, -2, -1], [-1, 0, 1], [1, 2, 3]]
+        """
+        return self.starts() + torch.arange(-self.memory, 0)
+
+    def starts(self) -> Int[Tensor, "segments 1"]:
+        """Give the first position of every segment."""
+        return torch.arange(0, self.length, self.segment)[:, None]
 
 
 @dataclass(frozen=True)

@@ -17,51 +17,16 @@ Choice: `apply` has only one set of values and stops their gradient where they a
         `forward` gives it a second set that still trains the projection.
 """
 
-from dataclasses import dataclass
-
-import torch
 from einops import rearrange
-from jaxtyping import Int
 from pydantic import Field
 from torch import Tensor
 
 from longarena.attention.base import Attention, Mixer, MixerCard, Place
 from longarena.attention.relative import RelativePositions
 from longarena.attention.remember import project_and_remember
-from longarena.attention.segments import Part, SegmentPlan, attend_in_segments
+from longarena.attention.segments import Part, SegmentPlan, Segments, attend_in_segments
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens, Values
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A sequence in segments, and how many positions before itself each remembers."""
-
-    length: int
-    segment: int
-    memory: int
-
-    @staticmethod
-    def of(length: int, segment: int, memory: int) -> "Cut":
-        """Cut into segments; neither these nor the memory are longer than there is reason for."""
-        before_the_last = (length - 1) // segment * segment
-        return Cut(length, min(segment, length), min(memory, before_the_last))
-
-    def own(self) -> Int[Tensor, "segments keys"]:
-        """Give the positions of every segment."""
-        return self.starts() + torch.arange(self.segment)
-
-    def remembered(self) -> Int[Tensor, "segments keys"]:
-        """Give the positions that every segment remembers.
-
-        >>> Cut.of(6, segment=2, memory=3).remembered().tolist()
-        [[-3, -2, -1], [-1, 0, 1], [1, 2, 3]]
-        """
-        return self.starts() + torch.arange(-self.memory, 0)
-
-    def starts(self) -> Int[Tensor, "segments 1"]:
-        """Give the first position of every segment."""
-        return torch.arange(0, self.length, self.segment)[:, None]
 
 
 class TransformerXLOptions(Options):
@@ -97,7 +62,7 @@ class TransformerXL(Attention[SegmentPlan]):
         self.positions = RelativePositions(place)
 
     def plan(self, x: Tokens, mask: Mask) -> SegmentPlan:
-        segments = Cut.of(x.shape[1], self.options.segment, self.options.memory)
+        segments = Segments.of(x.shape[1], self.options.segment, self.options.memory)
         k, k_old = (self.split(t) for t in project_and_remember(self.key, x))
         parts = Part(k_old, mask, segments.remembered()), Part(k, mask, segments.own())
         relation = self.positions(segments.segment, segments.segment + segments.memory)

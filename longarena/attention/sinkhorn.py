@@ -30,7 +30,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from longarena.attention.base import Attention, Mixer, MixerCard, Place
-from longarena.attention.blocks import Pattern, attend, cut, cut_mask, join
+from longarena.attention.blocks import Pattern, Sets, attend, cut, cut_mask, join
 from longarena.options import Options
 from longarena.seeding import torch_rng
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -39,6 +39,7 @@ HIDDEN = -1e9
 
 BlockMask = Bool[Tensor, "batch blocks"]
 Permutation = Float[Tensor, "batch heads blocks blocks"]
+KeyBlocks = Float[Tensor, "batch chosen heads block size"]
 Summaries = Float[Tensor, "batch heads blocks size"]
 
 
@@ -59,20 +60,36 @@ def normalise(logits: Permutation, real: BlockMask, iterations: int) -> Permutat
 def summarise(x: Tokens, mask: Mask, block: int) -> Float[Tensor, "batch blocks width"]:
     """Average the real tokens of each block."""
     extra = -x.shape[1] % block
-    x = F.pad(x.masked_fill(~mask[..., None], 0.0), (0, 0, 0, extra))
+    x = x.masked_fill(~mask[..., None], 0.0)
+    x = F.pad(x, (0, 0, 0, extra)) if extra else x
     count = reduce(F.pad(mask, (0, extra)).to(x.dtype), "b (n s) -> b n 1", "sum", s=block)
     return reduce(x, "b (n s) d -> b n d", "sum", s=block) / count.clamp_min(1.0)
 
 
-def sorted_keys(
-    permutation: Float[Tensor, "batch heads chosen blocks"], mask: Mask, block: int
-) -> Callable[[Heads], Float[Tensor, "batch chosen heads block size"]]:
-    """Return the function that sorts the blocks of keys or values."""
+def only_real(t: Heads, mask: Mask) -> Heads:
+    """Set keys or values at padding to zero, so that they add nothing to a sorted block.
 
-    def sort(t: Heads) -> Float[Tensor, "batch chosen heads block size"]:
-        blocks = cut(t.masked_fill(~mask[:, None, :, None], 0.0), block)
-        blocks = rearrange(blocks, "(b n) h s d -> b n h s d", b=len(mask))
-        return einsum(permutation.to(t.dtype), blocks, "b h m n, b n h s d -> b m h s d")
+    The copy has each head in one piece, as the product with a permutation wants it.
+    """
+    copy = t.clone(memory_format=torch.contiguous_format)
+    return copy.masked_fill_(~mask[:, None, :, None], 0.0)
+
+
+def blocks(t: Heads, block: int) -> KeyBlocks:
+    """Cut keys or values into blocks; zeros fill the last one."""
+    extra = -t.shape[2] % block
+    t = F.pad(t, (0, 0, 0, extra)) if extra else t
+    return rearrange(t, "b h (n s) d -> b n h s d", s=block)
+
+
+def sorted_keys(
+    permutation: Float[Tensor, "batch heads chosen blocks"], block: int
+) -> Callable[[Heads], KeyBlocks]:
+    """Return the function that sorts the blocks of keys or values, which are zero at padding."""
+
+    def sort(t: Heads) -> KeyBlocks:
+        weights = permutation.to(t.dtype)
+        return einsum(weights, blocks(t, block), "b h m n, b n h s d -> b m h s d")
 
     return sort
 
@@ -81,12 +98,17 @@ def beside_own_block(permutation: Permutation, mask: Mask, block: int) -> Patter
     """Let every query see the sorted block in its place and its own block."""
     batch, length = mask.shape
     own = cut_mask(mask, block)
-    sort = sorted_keys(permutation, mask, block)
+    sort = sorted_keys(permutation, block)
+
+    def sets(k: Heads) -> Sets:
+        # joined before the blocks are folded into the batch, which would copy them once more
+        return torch.cat([sort(k), blocks(k, block)], dim=3).flatten(0, 1)
+
     somewhere = rearrange(own, "(b n) 1 1 s -> b n s", b=batch).any(dim=1)
     beside = somewhere.repeat_interleave(len(own) // batch, dim=0)[:, None, None, :]
     return Pattern(
         cut=lambda q: cut(q, block),
-        sets=lambda k: torch.cat([sort(k).flatten(0, 1), cut(k, block)], dim=2),
+        sets=sets,
         join=lambda y: join(y, batch, length),
         allowed=torch.cat([beside, own], dim=-1),
     )
@@ -96,7 +118,7 @@ def first_sorted_blocks(permutation: Permutation, mask: Mask, block: int, count:
     """Let every query see the first `count` sorted blocks."""
     real = rearrange(cut_mask(mask, block), "(b n) 1 1 s -> b n s", b=len(mask))
     exists = real.any(dim=2)[:, :count, None] & real.any(dim=1)[:, None, :]
-    sort = sorted_keys(permutation[:, :, :count], mask, block)
+    sort = sorted_keys(permutation[:, :, :count], block)
     return Pattern(
         cut=lambda q: q,
         sets=lambda k: rearrange(sort(k), "b m h s d -> b h (m s) d"),
@@ -127,10 +149,11 @@ def _linear(heads: int, size_in: int, size_out: int) -> tuple[nn.Parameter, nn.P
 
 @dataclass(frozen=True)
 class SinkhornPlan:
-    """Queries, keys and the pattern of blocks, sorted ones among them."""
+    """Queries, keys, the mask of the values, and the pattern of blocks, sorted ones among them."""
 
     q: Heads
     k: Heads
+    mask: Mask
     pattern: Pattern
 
 
@@ -155,7 +178,7 @@ class Sinkhorn(Attention[SinkhornPlan]):
         time="N b + N^2 / b",
         memory="N + (N / b)^2",
         exponent=1.5,
-        decodes=False,
+        decodes=True,
         sketch={"block": 8},
     )
     options_type = SinkhornOptions
@@ -179,10 +202,11 @@ class Sinkhorn(Attention[SinkhornPlan]):
             pattern = beside_own_block(permutation, mask, block)
         else:
             pattern = first_sorted_blocks(permutation, mask, block, count)
-        return SinkhornPlan(self.split(self.query(x)), self.split(self.key(x)), pattern)
+        q, k = self.split(self.query(x)), self.split(self.key(x))
+        return SinkhornPlan(q, only_real(k, mask), mask, pattern)
 
     def apply(self, plan: SinkhornPlan, v: Values) -> Values:  # type: ignore[override]
-        return attend(plan.pattern, plan.q, plan.k, v)
+        return attend(plan.pattern, plan.q, plan.k, only_real(v, plan.mask))
 
     def permutation(self, x: Tokens, mask: Mask) -> Permutation:
         """Say which block belongs beside which."""

@@ -47,7 +47,7 @@ def test_a_permutation_moves_whole_blocks():
     order = torch.tensor([2, 0, 1])
     keys = torch.randn(1, 1, 12, 5)
     permutation = torch.eye(3)[order].view(1, 1, 3, 3)
-    moved = sorted_keys(permutation, torch.ones(1, 12, dtype=torch.bool), 4)(keys)
+    moved = sorted_keys(permutation, 4)(keys)
     assert torch.equal(moved[0, :, 0], keys.view(3, 4, 5)[order])
 
 

@@ -44,9 +44,9 @@ Plan = TypeVar("Plan")
 class MixerCard(Options):
     """What a reader must know of a mechanism.
 
-    `exponent` is the claimed growth of the time with the length; `decodes` says whether it can
-    decode at all, by the survey of Tay et al. (2020), `causal` whether it can here; `sketch` holds the options under
-    which the pattern shows when only 64 positions are drawn.
+    `exponent` is the claimed growth of the time with the length. `decodes` says whether it can
+    decode at all, by the survey of Tay et al. (2020), and `causal` whether it can here. `sketch`
+    holds the options under which the pattern shows when only 64 positions are drawn.
     """
 
     name: str = "your own"

@@ -193,8 +193,9 @@ class ImageTransformer(Attention[ImagePlan]):
         pixels = (options.image_height or 0) * (options.image_width or 0)
         if options.mode == "2d" and pixels != place.max_length:
             raise UserError(
-                f"an image of {options.image_height} x {options.image_width} has {pixels} pixels, not the "
-                f"{place.max_length} tokens of a sequence; give the image_height and image_width of the task"
+                f"an image of {options.image_height} x {options.image_width} has {pixels} pixels, "
+                f"not the {place.max_length} tokens of a sequence; give the task's image_height "
+                "and image_width"
             )
 
     def plan(self, x: Tokens, mask: Mask) -> ImagePlan:

@@ -106,7 +106,6 @@ class Reformer(Attention[ReformerPlan]):
         memory="N",
         exponent=1.0,
         decodes=True,
-        decodes=False,
         sketch={"bucket_size": 8},
     )
     options_type = ReformerOptions

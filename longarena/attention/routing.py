@@ -146,7 +146,6 @@ class Routing(Attention[RoutingPlan]):
         memory="N k",
         exponent=2.0,
         decodes=True,
-        decodes=False,
         sketch={"block": 4},
     )
     options_type = RoutingOptions

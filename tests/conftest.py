@@ -15,3 +15,8 @@ def steady_process():
 def own_home(tmp_path, monkeypatch):
     """Keep every test away from the user's data."""
     monkeypatch.setenv("LONGARENA_HOME", str(tmp_path / "home"))
+
+
+def pytest_collection_modifyitems(items):
+    """Run the fast tests first, so that a mistake shows early."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)

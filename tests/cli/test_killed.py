@@ -7,6 +7,8 @@ import time
 import pytest
 from cli.commands import SMALL_WORDS, call, start
 
+pytestmark = pytest.mark.slow
+
 WORDS = ["train", "listops", "linear", *SMALL_WORDS, "--set", "steps=40", "--quiet", "--json"]
 
 

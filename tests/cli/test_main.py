@@ -106,6 +106,7 @@ def test_every_table_can_be_listed(run, what):
     assert len(output.splitlines()) > 2
 
 
+@pytest.mark.slow
 def test_the_tour_goes_all_the_way(run, tmp_path):
     code, output, _ = run("tour", "--steps", "3", "--quiet")
     assert code == 0

@@ -5,6 +5,8 @@ import json
 import pytest
 from cli.commands import SMALL_WORDS, call
 
+pytestmark = pytest.mark.slow
+
 WORDS = ["train", "listops", "transformer", *SMALL_WORDS, "--set", "model.dropout=0.0", "--json"]
 
 

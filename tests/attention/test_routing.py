@@ -10,11 +10,17 @@ from attention.definitions.pieces import heads, masked_softmax, merge
 from attention.test_cost import LENGTH, largest_tensor, step
 from model.cases import classifier, ids
 from torch.utils.checkpoint import checkpoint
+from training.runs import small_recipe
+from training.test_loop import train_until
 
 from longarena.attention import build, matrix
 from longarena.attention.routing import moved, sums_by_cluster
 from longarena.errors import UserError
 from longarena.measure.cost import mult_adds
+from longarena.progress import SILENT
+from longarena.training.checkpoint import latest
+from longarena.training.folder import RunFolder
+from longarena.training.loop import train
 
 OPTIONS = {"clusters": 4, "block": 8, "decay": 0.5}
 
@@ -139,18 +145,31 @@ def test_reversible_layers_move_them_once():
 
 
 def test_a_resumed_model_goes_on_to_the_same_bits():
-    def train(mixer, first, last):
+    def steps(mixer, first, last):
         for number in range(first, last):
             mixer.begin_step(number)
             mixer(*tokens(61, 40, seed=number))
             mixer.end_step()
         return mixer
 
-    unbroken = train(trainee(), 0, 6)
-    stopped = train(trainee(), 0, 3)
+    unbroken = steps(trainee(), 0, 6)
+    stopped = steps(trainee(), 0, 3)
     resumed = make("routing", OPTIONS, seed=7).train()
     resumed.load_state_dict(stopped.state_dict())
-    assert torch.equal(train(resumed, 3, 6).centroids, unbroken.centroids)
+    assert torch.equal(steps(resumed, 3, 6).centroids, unbroken.centroids)
+
+
+def test_a_stopped_run_ends_like_an_unbroken_one(tmp_path):
+    recipe = small_recipe("routing", "model.decay=0.5", "model.block=8")
+    train_until(5, recipe, tmp_path / "broken")
+    for name in ("unbroken", "broken"):
+        train(recipe, tmp_path / name)
+    unbroken, broken = (
+        latest(RunFolder.of(tmp_path / name, recipe).checkpoints, SILENT).tensors
+        for name in ("unbroken", "broken")
+    )
+    assert any("centroids" in key for key in unbroken)
+    assert all(torch.equal(broken[key], value) for key, value in unbroken.items())
 
 
 def one_device(rank, path):

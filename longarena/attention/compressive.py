@@ -25,6 +25,7 @@ from einops import rearrange
 from jaxtyping import Bool, Int
 from pydantic import Field, model_validator
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from longarena.attention.base import Attention, Mixer, MixerCard, Place
 from longarena.attention.compression import (
@@ -139,7 +140,7 @@ class Compressive(Attention[CompressivePlan]):
         v_slots = self.split(self.value(plan.slots.states.detach()))
         y = attend_in_segments(plan.segments, (v_slots, v_old, v))
         learns = self.training and self.options.compression == "conv"
-        self.loss = self._reconstruction_loss(plan, v, mask) if learns else None
+        self.loss = self._loss(plan, v, mask) if learns else None
         merged: Tensor = self.output(rearrange(y, "b h n d -> b n (h d)"))
         return merged
 
@@ -180,6 +181,18 @@ class Compressive(Attention[CompressivePlan]):
         first_remembered = (segments.starts() - memory) // rate
         most = max(0, int(first_remembered[-1]))
         return first_remembered + torch.arange(-min(self.options.compressed, most), 0)
+
+    def _loss(self, plan: CompressivePlan, v: Heads, mask: Mask) -> Tensor:
+        """Compute the loss; again in the backward pass, for keeping its parts costs more."""
+        loss: Tensor = checkpoint(
+            self._reconstruction_loss,
+            plan,
+            v,
+            mask,
+            use_reentrant=False,
+            preserve_rng_state=False,
+        )
+        return loss
 
     def _reconstruction_loss(self, plan: CompressivePlan, v: Heads, mask: Mask) -> Tensor:
         if mask.shape[1] <= self.options.memory:

@@ -3,9 +3,11 @@ import torch
 from attention.cases import make, tokens
 from attention.definitions import transformer_xl
 from attention.definitions.pieces import masked_softmax, merge, no_later, projected
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from longarena.attention import matrix
 from longarena.attention.remember import project_and_remember
+from longarena.attention.segments import Sets
 
 
 @pytest.mark.parametrize("options", [{"segment": 61}, {"segment": 100, "memory": 7}])
@@ -88,3 +90,18 @@ def test_the_default_segments_equal_the_definition_at_any_length(length):
     weights = mixer.state_dict()
     expected = transformer_xl.definition(x, mask, weights, mixer.place, mixer.options)
     torch.testing.assert_close(mixer(x, mask)[mask], expected[mask])
+
+
+def test_gathered_states_are_not_kept_for_the_backward_pass(monkeypatch):
+    made, gather = [], Sets.gather
+
+    def watched(sets):
+        found = gather(sets)
+        made.append(StorageWeakRef(found.untyped_storage()))
+        return found
+
+    monkeypatch.setattr(Sets, "gather", watched)
+    y = make("transformer-xl", {"segment": 8, "memory": 8})(*tokens(61, 40))
+    assert [one.expired() for one in made] == [True, True]
+    y.sum().backward()
+    assert len(made) == 4

@@ -86,6 +86,8 @@ class Mixer(nn.Module, ABC):
     card: ClassVar[MixerCard] = MixerCard()
     options_type: ClassVar[type[Options]] = Options
 
+    # a mixer that knows where its tokens stand wants no positions added to them
+    has_own_positions: ClassVar[bool] = False
     # how many tokens the encoder must put before each sequence for this mixer to see all by
     num_global_tokens: int = 0
 

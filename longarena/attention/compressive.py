@@ -102,6 +102,7 @@ class Compressive(Attention[CompressivePlan]):
         sketch={"segment": 8, "memory": 8, "compressed": 8, "rate": 2},
     )
     options_type = CompressiveOptions
+    has_own_positions = True
 
     def __init__(
         self, place: Place, options: CompressiveOptions, previous: Mixer | None = None

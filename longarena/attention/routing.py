@@ -144,7 +144,7 @@ class Routing(Attention[RoutingPlan]):
         year=2020,
         time="N k + N^2 / k (N sqrt(N) for k about sqrt(N))",
         memory="N k",
-        exponent=2.0,
+        exponent=1.5,
         decodes=True,
         sketch={"block": 4},
     )

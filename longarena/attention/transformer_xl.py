@@ -53,6 +53,7 @@ class TransformerXL(Attention[SegmentPlan]):
         sketch={"segment": 8, "memory": 8},
     )
     options_type = TransformerXLOptions
+    has_own_positions = True
 
     def __init__(
         self, place: Place, options: TransformerXLOptions, previous: Mixer | None = None

@@ -27,7 +27,8 @@ class Classifier(nn.Module):
         self.first_prepended = card.vocab_size
         vocab_size = card.vocab_size + self.num_prepended
         max_length = length + self.num_prepended
-        self.embedding = Embedding(vocab_size, config.width, max_length, config.positions)
+        positions = None if mixers[0].has_own_positions else config.positions
+        self.embedding = Embedding(vocab_size, config.width, max_length, positions)
         self.dropout = nn.Dropout(config.dropout)
         self.encoder = Encoder(config, mixers)
         self.pool = POOLINGS[config.pooling](config)

@@ -27,23 +27,24 @@ def sinusoids(length: int, width: int) -> Tensor:
 
 
 class Embedding(nn.Module):
-    """Sum of a token's vector and its position's."""
+    """Sum of a token's vector and its position's, if it has one."""
 
     def __init__(
         self,
         vocab_size: int,
         width: int,
         max_length: int,
-        positions: Literal["learned", "sinusoidal"],
+        positions: Literal["learned", "sinusoidal"] | None,
     ) -> None:
         super().__init__()
         self.token = nn.Embedding(vocab_size, width)
-        table = sinusoids(max_length, width)
+        self.position: Tensor | None
         if positions == "learned":
-            self.position = nn.Parameter(nn.init.normal_(table, std=0.02))
+            self.position = nn.Parameter(nn.init.normal_(torch.empty(max_length, width), std=0.02))
         else:
+            table = sinusoids(max_length, width) if positions == "sinusoidal" else None
             self.register_buffer("position", table, persistent=False)
 
     def forward(self, ids: Ids) -> Tokens:
-        embedded: Tensor = self.token(ids) + self.position[: ids.shape[1]]
-        return embedded
+        embedded: Tensor = self.token(ids)
+        return embedded if self.position is None else embedded + self.position[: ids.shape[1]]

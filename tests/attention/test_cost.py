@@ -13,9 +13,9 @@ RATIO_LIMITS = {1.0: 2.1, 1.5: 2.9, 2.0: 4.1}
 CHEAPER_THAN_FULL = [name for name in MIXERS if MIXERS[name].card.exponent < 2]
 
 
-def step(name, length, max_length=2 * LENGTH):
-    """One forward and backward pass with one sequence, one head and the default options."""
-    mixer = build(name, width=WIDTH, num_heads=1, max_length=max_length)
+def step(name, length):
+    """One forward and backward pass of a mixer that was made for this length, by its defaults."""
+    mixer = build(name, width=WIDTH, num_heads=1, max_length=length)
     x = torch.randn(1, length, WIDTH, requires_grad=True)
     mask = torch.ones(1, length, dtype=torch.bool)
     return lambda: mixer(x, mask).sum().backward()

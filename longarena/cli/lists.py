@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
 from longarena import attention, tasks
+from longarena.attention.base import Family
 from longarena.cli.output import RUNS, AsJson, Output, Runs
 from longarena.measure import SHAPES
 from longarena.model.build import build_classifier, num_parameters
@@ -20,6 +21,7 @@ Row = dict[str, str]
 
 def list_(
     what: Annotated[What | None, typer.Argument(help="One table only.")] = None,
+    families: Annotated[bool, typer.Option("--families", help="Attention by family.")] = False,
     runs: Runs = RUNS,
     json: AsJson = False,
 ) -> None:
@@ -27,7 +29,7 @@ def list_(
     out = Output(is_json=json)
     makers: dict[str, Callable[[], list[Row]]] = {
         "tasks": _tasks,
-        "attention": _attention,
+        "attention": _families if families else _attention,
         "presets": _presets,
         "runs": lambda: [_run(run) for run in all_runs(runs)],
     }
@@ -74,6 +76,25 @@ def _attention() -> list[Row]:
             "options": _options(mixer.options_type),
         }
         for name, mixer in attention.MIXERS.items()
+    ]
+
+
+def _families() -> list[Row]:
+    """Order the mechanisms by the families of the survey, each family named once."""
+    rows = sorted(
+        attention.MIXERS.items(), key=lambda item: get_args(Family).index(item[1].card.family)
+    )
+    families = [mixer.card.family for _, mixer in rows]
+    return [
+        {
+            "family": "" if i and families[i - 1] == families[i] else families[i],
+            "mixer": name,
+            "year": str(mixer.card.year),
+            "time": mixer.card.time,
+            "decodes": "yes" if mixer.card.decodes else "no",
+            "paper": mixer.card.paper,
+        }
+        for i, (name, mixer) in enumerate(rows)
     ]
 
 

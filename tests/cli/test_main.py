@@ -5,6 +5,7 @@ import sys
 import pytest
 from training.runs import SMALL
 
+from longarena.attention import MIXERS
 from longarena.cli import main as main_module
 
 SMALL_WORDS = [word for change in SMALL for word in ("--set", change)]
@@ -104,6 +105,15 @@ def test_every_table_can_be_listed(run, what):
     code, output, _ = run("list", what)
     assert code == 0
     assert len(output.splitlines()) > 2
+
+
+def test_mechanisms_are_listed_by_family(run):
+    code, output, _ = run("list", "attention", "--families", "--json")
+    rows = json.loads(output)
+    assert code == 0
+    assert {row["mixer"] for row in rows} == set(MIXERS)
+    named = [row["family"] for row in rows if row["family"]]
+    assert len(named) == len(set(named))
 
 
 @pytest.mark.slow

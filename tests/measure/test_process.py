@@ -66,8 +66,11 @@ def test_a_worker_that_ends_by_itself_leaves_its_last_words(nursery):
     assert (answer.status, answer.reason) == ("failed", "my last words")
 
 
+# a test run in the background may have SIGINT ignored, which processes pass on to their children
 PARENT = """
+import signal
 from measure.test_process import TURN, Nursery, worker
+signal.signal(signal.SIGINT, signal.default_int_handler)
 nursery = Nursery()
 process = worker(nursery, "Endless")
 print(process.pid, nursery.pid, flush=True)
@@ -89,6 +92,7 @@ def test_workers_end_with_the_process_that_started_them(how):
         pids = [int(word) for word in parent.stdout.readline().split()]
         assert all(map(is_alive, pids))
         parent.send_signal(how)
+        parent.wait(timeout=60)
     deadline = time.monotonic() + 60
     while any(map(is_alive, pids)) and time.monotonic() < deadline:
         time.sleep(0.1)

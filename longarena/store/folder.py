@@ -23,8 +23,8 @@ class Records:
 
     runs: list[RunRecord] = field(default_factory=list)
     measurements: list[MeasureRecord] = field(default_factory=list)
-    spans: list[SpanRecord] = field(default_factory=list)
     unreadable: dict[Path, str] = field(default_factory=dict)
+    spans: list[SpanRecord] = field(default_factory=list)
 
 
 def record_path(store: Path, record: Record) -> Path:

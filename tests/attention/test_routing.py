@@ -7,7 +7,6 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from attention.cases import HEADS, make, tokens
 from attention.definitions.pieces import heads, masked_softmax, merge
-from attention.test_cost import LENGTH, largest_tensor, step
 from model.cases import classifier, ids
 from torch.utils.checkpoint import checkpoint
 from training.runs import small_recipe
@@ -16,7 +15,6 @@ from training.test_loop import train_until
 from longarena.attention import build, matrix
 from longarena.attention.routing import moved, sums_by_cluster
 from longarena.errors import UserError
-from longarena.measure.cost import mult_adds
 from longarena.progress import SILENT
 from longarena.training.checkpoint import latest
 from longarena.training.folder import RunFolder
@@ -215,12 +213,6 @@ def test_layers_and_heads_start_from_other_centroids():
     lower, upper = (build("routing", layer=i, options=options, **sizes).centroids for i in (0, 1))
     assert not torch.equal(lower, upper)
     assert not torch.equal(lower[0], lower[1])
-
-
-def test_built_for_its_length_it_costs_the_square_root_more():
-    cost, double = (mult_adds(step("routing", n, max_length=n)) for n in (LENGTH, 2 * LENGTH))
-    assert double / cost <= 2.9
-    assert largest_tensor(step("routing", LENGTH, max_length=LENGTH)) < LENGTH**2 / 2
 
 
 @pytest.mark.parametrize("options", [{"clusters": 0}, {"decay": 1.5}, {"local_share": 1.0}])

@@ -36,7 +36,13 @@ from longarena.measure.messages import Answer, Command, Order
 from longarena.measure.work import Step, prepare
 from longarena.runtime import peak_resident_bytes, set_up
 
-MESSAGES_OF_FULL_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
+# the last is a library that finds no room to be loaded
+MESSAGES_OF_FULL_MEMORY = (
+    "can't allocate memory",
+    "not enough memory",
+    "out of memory",
+    "failed to map segment",
+)
 
 
 def main() -> None:

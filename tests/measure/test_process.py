@@ -43,7 +43,6 @@ def is_alive(pid):
 def test_an_allocation_beyond_the_limit_fails_whatever_the_mixer_prints(nursery):
     with worker(nursery, "TalkativeHog", memory_limit_bytes=1 << 20) as process:
         assert process.ask(TURN).status == "out of memory"
-        assert is_alive(process.pid)
 
 
 def test_a_killed_worker_counts_as_out_of_memory(nursery):

@@ -26,12 +26,6 @@ def ordinary(model):
 WITH_LOSS = [name for name in MIXERS if MIXERS[name].extra_loss is not Mixer.extra_loss]
 
 
-@pytest.mark.parametrize("name", WITH_LOSS)
-def test_a_mixer_with_a_loss_of_its_own_is_refused(name):
-    with pytest.raises(UserError, match="reversible=false"):
-        classifier(name, reversible=True, options=definitions.of(name).SMALL)
-
-
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize("name", [name for name in MIXERS if name not in WITH_LOSS])
 def test_gradients_equal_those_of_the_ordinary_two_streams(name, dropout):

@@ -6,9 +6,6 @@ from longarena.model.config import ModelConfig
 from longarena.options import Options
 from longarena.store.record import Cost, MeasureStatus
 
-# how a worker ends that lacks the memory even to say so
-FULL_MEMORY_EXIT = 77
-
 StepName = Literal["train", "predict", "product", "copy"]
 
 

@@ -14,7 +14,6 @@ import os
 import socket
 import sys
 
-from longarena.measure.messages import FULL_MEMORY_EXIT
 from longarena.measure.worker import main as work
 
 NUM_FILES = 3
@@ -45,13 +44,10 @@ def fork_worker(parent: socket.socket, files: list[int]) -> int:
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    code = 1
     try:
         work()
-    except MemoryError:
-        code = FULL_MEMORY_EXIT
     finally:
-        os._exit(code)
+        os._exit(1)
 
 
 if __name__ == "__main__":

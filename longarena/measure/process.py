@@ -14,7 +14,7 @@ import tempfile
 from contextlib import suppress
 from typing import IO
 
-from longarena.measure.messages import FULL_MEMORY_EXIT, Answer, Command, Order
+from longarena.measure.messages import Answer, Command, Order
 
 ANSWER_BYTES = 64
 
@@ -124,7 +124,7 @@ class WorkerProcess:
     def _last_words(self) -> Answer:
         """Say why a worker ended without an answer."""
         self.exit_code = self.nursery.wait(self.pid)
-        if self.exit_code in (-signal.SIGKILL, FULL_MEMORY_EXIT):
+        if self.exit_code == -signal.SIGKILL:
             return Answer(status="out of memory", reason="ended by the system")
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()

@@ -75,6 +75,7 @@ def build(  # noqa: PLR0913 - the one call from outside: every argument by its n
     name: str,
     *,
     width: int,
+    qkv_width: int | None = None,
     num_heads: int,
     max_length: int,
     layer: int = 0,
@@ -84,14 +85,19 @@ def build(  # noqa: PLR0913 - the one call from outside: every argument by its n
     causal: bool = False,
     previous: Mixer | None = None,
 ) -> Mixer:
-    """Build any mixer; what it cannot honour is refused in one line."""
+    """Build any mixer; what it cannot honour is refused in one line.
+
+    Queries, keys and values are as wide as the tokens unless `qkv_width` says otherwise.
+    """
     kind = find(name)
-    if width % num_heads:
-        raise UserError(f"width {width} is not a multiple of {num_heads} heads")
+    qkv_width = width if qkv_width is None else qkv_width
+    for key, channels in (("width", width), ("qkv_width", qkv_width)):
+        if channels <= 0 or channels % num_heads:
+            raise UserError(f"{key} {channels} is not a multiple of {num_heads} heads")
     if causal and not kind.card.causal:
         able = ", ".join(key for key, mixer in MIXERS.items() if mixer.card.causal)
         raise UserError(f"{name} cannot be causal; choose one of {able}")
-    place = Place(width, num_heads, max_length, layer, depth, seed, causal)
+    place = Place(width, qkv_width, num_heads, max_length, layer, depth, seed, causal)
     chosen = parse(kind.options_type, _of_layer(options or {}, place), name)
     with seeded(seed, "mixer", layer):
         return kind(place, chosen, previous)

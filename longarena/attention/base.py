@@ -7,6 +7,9 @@
 
     forward = output(merge(apply(plan(x, mask), split(value(x)))))
 
+Queries, keys and values have `qkv_width` channels, shared out among the heads; `output` leads back
+to the `width` of the tokens.
+
 Because `apply` is linear in the values, feeding it unit vectors gives the attention matrix of any
 mechanism (`matrix.py`); no mechanism writes code for that.
 
@@ -67,6 +70,7 @@ class Place:
     """Where a mixer stands: its sizes, its layer among how many, its seed."""
 
     width: int
+    qkv_width: int
     num_heads: int
     max_length: int
     layer: int = 0
@@ -76,8 +80,8 @@ class Place:
 
     @property
     def head_size(self) -> int:
-        """The size of one head."""
-        return self.width // self.num_heads
+        """The size of one head of the queries, keys or values."""
+        return self.qkv_width // self.num_heads
 
 
 class Mixer(nn.Module, ABC):
@@ -130,7 +134,8 @@ class Attention(Mixer, Generic[Plan]):
     def __init__(self, place: Place, options: Options, previous: Mixer | None = None) -> None:
         super().__init__(place, options, previous)
         for name in self.projections:
-            setattr(self, name, projection(place.width, place.width))
+            ends = place.width, place.qkv_width
+            setattr(self, name, projection(*(reversed(ends) if name == "output" else ends)))
 
     @abstractmethod
     def plan(self, x: Tokens, mask: Mask) -> Plan:
@@ -146,7 +151,7 @@ class Attention(Mixer, Generic[Plan]):
         return merged
 
     def split(self, x: Tokens) -> Heads:
-        """Cut the width into heads."""
+        """Cut the channels into heads."""
         return rearrange(x, "b n (h d) -> b h n d", h=self.place.num_heads)
 
 

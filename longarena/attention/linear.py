@@ -17,9 +17,12 @@ Cost:   time O(N d^2), memory O(N d + d^2), per head of size d.
 Choice: phi(x) = elu(x) + 1, as in the paper. No dropout: there are no weights to drop.
 """
 
+from typing import TypeAlias
+
 import torch
 import torch.nn.functional as F
 from einops import rearrange
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
@@ -31,6 +34,8 @@ from longarena.attention.kernel import (
     reciprocal,
 )
 from longarena.shapes import Mask, Tokens, Values
+
+Features: TypeAlias = Float[Tensor, "batch length features"]
 
 
 class _PositiveFeatures(torch.autograd.Function):
@@ -51,13 +56,13 @@ class _PositiveFeatures(torch.autograd.Function):
         return features.clamp_max(1).mul_(gradient), None
 
 
-def positive_features(x: Tokens, mask: Mask) -> Tokens:
+def positive_features(x: Features, mask: Mask) -> Features:
     """Map to positive numbers, so that the normaliser phi(q) . z cannot vanish or flip sign."""
     features: Tensor = _PositiveFeatures.apply(x, mask)  # type: ignore[no-untyped-call]
     return features
 
 
-def normalised_queries(q: Tokens, k: Tokens, num_heads: int) -> Tokens:
+def normalised_queries(q: Features, k: Features, num_heads: int) -> Features:
     """Divide the features of each query, head by head, by their product with all keys."""
     q_heads = rearrange(q, "b n (h d) -> b n h d", h=num_heads)
     total = rearrange(k.sum(dim=1), "b (h d) -> b 1 h d", h=num_heads)
@@ -65,7 +70,9 @@ def normalised_queries(q: Tokens, k: Tokens, num_heads: int) -> Tokens:
     return rearrange(q_heads * reciprocal(normaliser), "b n h d -> b n (h d)")
 
 
-def projected_state(k: Tokens, x: Tokens, value: Tensor, output: Tensor, num_heads: int) -> Tensor:
+def projected_state(
+    k: Features, x: Tokens, value: Tensor, output: Tensor, num_heads: int
+) -> Tensor:
     """Sum keys times tokens over each row, then project by the weights `value` and `output`."""
     state = rearrange(k.mT @ x, "b (h d) w -> b h d w", h=num_heads)
     state = state @ rearrange(value, "(h e) w -> h w e", h=num_heads)
@@ -96,7 +103,7 @@ class LinearAttention(Attention[KernelPlan]):
         state = projected_state(k, x, self.value.weight, self.output.weight, self.place.num_heads)
         return normalised_queries(q, k, self.place.num_heads) @ state
 
-    def features(self, x: Tokens, mask: Mask) -> tuple[Tokens, Tokens]:
+    def features(self, x: Tokens, mask: Mask) -> tuple[Features, Features]:
         """Give the features of queries and keys, the heads side by side."""
         return positive_features(self.query(x), mask), positive_features(self.key(x), mask)
 

@@ -13,6 +13,8 @@ Paper:  Wu et al. (2020), https://arxiv.org/abs/2004.11886
 Cost:   time O(N^2 d + N K d), memory O(N d); attention has `split` of the channels, no more.
 Choice: heads keep their size, so half of the channels have half of the heads; a head of the other
         half is a group of channels with one kernel.
+Choice: the gated unit has its share of the `qkv_width`; in the authors' code, too, a convolution
+        may have another width than the tokens.
 Choice: padding is zero to the convolution, as is all beyond the ends of a sequence.
 Choice: the paper's feed-forward is flat (as wide as the model). The encoder's has the width of the
         recipe, so that is `model.mlp_width`.
@@ -64,15 +66,16 @@ class PredictedKernel(nn.Module):
 class Convolution(nn.Module):
     """A gated linear unit, a lightweight convolution, a projection."""
 
-    def __init__(self, width: int, groups: int, size: int, dynamic: bool) -> None:
+    def __init__(self, place: Place, size: int, dynamic: bool) -> None:
         super().__init__()
-        self.input = projection(width, 2 * width)
-        self.kernel = (PredictedKernel if dynamic else SharedKernel)(width, groups, size)
-        self.output = projection(width, width)
+        width, inner, groups = place.width, place.qkv_width, place.num_heads
+        self.input = projection(width, 2 * inner)
+        self.kernel = (PredictedKernel if dynamic else SharedKernel)(inner, groups, size)
+        self.output = projection(inner, width)
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
-        x = F.glu(self.input(x), dim=-1).masked_fill(~mask[..., None], 0.0)
-        y: Tensor = self.output(convolve(x, self.kernel(x)))
+        gated = F.glu(self.input(x), dim=-1).masked_fill(~mask[..., None], 0.0)
+        y: Tensor = self.output(convolve(gated, self.kernel(gated)))
         return y
 
 
@@ -120,7 +123,7 @@ class LiteTransformer(Mixer):
             size = KERNELS_BY_LAYER[min(place.layer, len(KERNELS_BY_LAYER) - 1)]
         self.widths = [far.width, near.width]
         self.attention = Transformer(far, TransformerOptions())
-        self.convolution = Convolution(near.width, near.num_heads, size, options.dynamic)
+        self.convolution = Convolution(near, size, options.dynamic)
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         far, near = torch.split(x, self.widths, dim=-1)
@@ -129,13 +132,25 @@ class LiteTransformer(Mixer):
 
 def _split(place: Place, share: float) -> tuple[Place, Place]:
     """Share out channels and heads; each part has a head at least."""
-    width, num_heads = round(share * place.width), max(1, round(share * place.num_heads))
-    far = replace(place, width=width, num_heads=num_heads)
-    near = replace(place, width=place.width - width, num_heads=max(1, place.num_heads - num_heads))
-    for part in (far, near):
-        if part.width == 0 or part.width % part.num_heads:
+    num_heads = max(1, round(share * place.num_heads))
+    others = max(1, place.num_heads - num_heads)
+    width, other_width = _share_out("width", place.width, share, (num_heads, others))
+    qkv_width, other_qkv = _share_out("qkv_width", place.qkv_width, share, (num_heads, others))
+    return (
+        replace(place, width=width, qkv_width=qkv_width, num_heads=num_heads),
+        replace(place, width=other_width, qkv_width=other_qkv, num_heads=others),
+    )
+
+
+def _share_out(
+    name: str, channels: int, share: float, num_heads: tuple[int, int]
+) -> tuple[int, int]:
+    """Split channels in two; the heads of each part must be able to share them evenly."""
+    first = round(share * channels)
+    for part, heads in zip((first, channels - first), num_heads, strict=True):
+        if part == 0 or part % heads:
             raise UserError(
-                f"split {share} of width {place.width} gives {part.width} channels to "
-                f"{part.num_heads} heads, which cannot share them evenly; choose another split"
+                f"split {share} of {name} {channels} gives {part} channels to {heads} heads, "
+                "which cannot share them evenly; choose another split"
             )
-    return far, near
+    return first, channels - first

@@ -51,17 +51,16 @@ class GlobalRows:
     q: Float[Tensor, "batch heads globals width"]
     tokens: Tokens
     mask: Mask
+    scale: float
 
     def attend(self, v: Values) -> Float[Tensor, "batch heads globals value_size"]:
         """Attend from the global tokens to all real ones."""
-        num_heads = self.q.shape[1]
-        head_size = self.tokens.shape[2] // num_heads
         return F.scaled_dot_product_attention(
             self.q,
-            self.tokens[:, None].expand(-1, num_heads, -1, -1),
+            self.tokens[:, None].expand(-1, self.q.shape[1], -1, -1),
             v,
             attn_mask=visible_keys(self.mask)[:, None, None, :],
-            scale=head_size**-0.5,
+            scale=self.scale,
         )
 
 
@@ -125,7 +124,7 @@ class Longformer(Attention[LongformerPlan]):
         self.dilations = _per_head(options.dilation, place.num_heads)
         if options.global_tokens:
             self.global_query, self.global_key, self.global_value = (
-                projection(place.width, place.width) for _ in range(3)
+                projection(place.width, place.qkv_width) for _ in range(3)
             )
 
     def plan(self, x: Tokens, mask: Mask) -> LongformerPlan:
@@ -158,7 +157,8 @@ class Longformer(Attention[LongformerPlan]):
     def _global_rows(self, x: Tokens, mask: Mask) -> GlobalRows:
         q = self.split(self.global_query(x[:, : self.num_global_tokens]))
         weight = rearrange(self.global_key.weight, "(h d) w -> h d w", h=self.place.num_heads)
-        return GlobalRows(einsum(q, weight, "b h g d, h d w -> b h g w"), x, mask)
+        q = einsum(q, weight, "b h g d, h d w -> b h g w")
+        return GlobalRows(q, x, mask, self.place.head_size**-0.5)
 
     def _global_outputs(self, rows: GlobalRows) -> Float[Tensor, "batch globals width"]:
         tokens = rows.tokens[:, None].expand(-1, self.place.num_heads, -1, -1)

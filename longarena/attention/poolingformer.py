@@ -14,14 +14,16 @@ Choice: pooled positions are those of the whole sequence, t s for t = 0, 1, ...,
         every query's window: each is pooled once and serves all queries. One whose own token is
         padded does not exist.
 Choice: with `mix` level two reads the input of the layer; with `share_weights` it projects by the
-        matrices of level one. Both are the paper's ablations.
+        matrices of level one. Both are the paper's ablations. y has the width of the values, so
+        shared weights need that of the tokens there, or `mix`.
 """
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import torch
 from einops import rearrange
+from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -29,8 +31,11 @@ from longarena.attention.base import Mixer, MixerCard, Place, projection
 from longarena.attention.blocks import Pattern, Window, attend, cut, gather, join, look_up
 from longarena.attention.blocks import sliding_window as window_pattern
 from longarena.attention.pooling import POOLS, Grid
+from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens
+
+Answers: TypeAlias = Float[Tensor, "batch length qkv_width"]
 
 # queries per problem: smaller blocks see fewer keys in vain, larger ones share more of them
 BLOCK = 64
@@ -65,10 +70,10 @@ def window_over_pooled(mask: Mask, grid: Grid, width: int) -> Pattern:
 class Projections(nn.Module):
     """The query, key and value of one level."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, width: int, place: Place) -> None:
         super().__init__()
         self.num_heads = place.num_heads
-        self.query, self.key, self.value = (projection(place.width, place.width) for _ in range(3))
+        self.query, self.key, self.value = (projection(width, place.qkv_width) for _ in range(3))
 
     def forward(self, x: Tokens) -> Iterator[Heads]:
         for project in (self.query, self.key, self.value):
@@ -108,13 +113,19 @@ class Poolingformer(Mixer):
     ) -> None:
         super().__init__(place, options, previous)
         self.options = options
-        self.level_1 = Projections(place)
-        self.output = projection(place.width, place.width)
+        self.level_1 = Projections(place.width, place)
+        self.output = projection(place.qkv_width, place.width)
         two_level_layers = max(1, place.depth // 4) if options.layers is None else options.layers
         self.has_level_2 = place.layer >= place.depth - two_level_layers
         if self.has_level_2:
+            width = place.width if options.mix else place.qkv_width
             if not options.share_weights:
-                self.level_2 = Projections(place)
+                self.level_2 = Projections(width, place)
+            elif width != place.width:
+                raise UserError(
+                    f"poolingformer: share_weights reads level one, {width} wide, by matrices for "
+                    f"width {place.width}; choose qkv_width={place.width} or mix=true"
+                )
             pool = POOLS[options.pool]
             self.pool_keys, self.pool_values = (
                 pool(Grid(options.kernel, options.stride), place) for _ in range(2)
@@ -130,7 +141,7 @@ class Poolingformer(Mixer):
         mixed: Tensor = self.output(y)
         return mixed
 
-    def _over_pooled(self, x: Tokens, mask: Mask) -> Tokens:
+    def _over_pooled(self, x: Tokens, mask: Mask) -> Answers:
         level = self.level_1 if self.options.share_weights else self.level_2
         q, k, v = level(x)
         grid = Grid(self.options.kernel, self.options.stride)

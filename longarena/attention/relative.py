@@ -72,7 +72,7 @@ class RelativePositions(nn.Module):
 
     def __init__(self, place: Place) -> None:
         super().__init__()
-        self.distance = projection(place.width, place.width)
+        self.distance = projection(place.width, place.qkv_width)
         self.token_bias, self.distance_bias = (
             nn.Parameter(torch.zeros(place.num_heads, place.head_size)) for _ in range(2)
         )

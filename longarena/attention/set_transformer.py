@@ -38,10 +38,11 @@ Answers: TypeAlias = Float[Tensor, "batch vectors width"]
 class Multihead(nn.Module):
     """Softmax attention from some vectors to others, which need not be as many."""
 
-    def __init__(self, width: int, num_heads: int) -> None:
+    def __init__(self, width: int, qkv_width: int, num_heads: int) -> None:
         super().__init__()
         self.num_heads = num_heads
-        self.query, self.key, self.value, self.output = (projection(width, width) for _ in range(4))
+        self.query, self.key, self.value = (projection(width, qkv_width) for _ in range(3))
+        self.output = projection(qkv_width, width)
 
     def forward(self, readers: Vectors, x: Tokens, mask: Mask | None = None) -> Answers:
         q, k, v = self.query(readers), self.key(x), self.value(x)
@@ -55,10 +56,10 @@ class Multihead(nn.Module):
 class Points(nn.Module):
     """Learned points that read a sequence: (B, N, D) in, (B, count, D) out."""
 
-    def __init__(self, count: int, width: int, num_heads: int) -> None:
+    def __init__(self, count: int, width: int, qkv_width: int, num_heads: int) -> None:
         super().__init__()
         self.start = nn.Parameter(nn.init.xavier_uniform_(torch.empty(count, width))[None])
-        self.read = Multihead(width, num_heads)
+        self.read = Multihead(width, qkv_width, num_heads)
         self.feed_norm = nn.LayerNorm(width, NORM_EPSILON)
         self.feed = nn.Linear(width, width)
         nn.init.xavier_uniform_(self.feed.weight)
@@ -98,8 +99,9 @@ class SetTransformer(Mixer):
         self, place: Place, options: SetTransformerOptions, previous: Mixer | None = None
     ) -> None:
         super().__init__(place, options, previous)
-        self.points = Points(options.inducing, place.width, place.num_heads)
-        self.read = Multihead(place.width, place.num_heads)
+        sizes = place.width, place.qkv_width, place.num_heads
+        self.points = Points(options.inducing, *sizes)
+        self.read = Multihead(*sizes)
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         answers: Tensor = self.read(x, self.points(x, mask))

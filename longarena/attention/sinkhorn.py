@@ -16,6 +16,7 @@ Choice: P is over a row's real blocks only. A token that is missing in the last 
         to a sorted block; a place to which no real token adds is no key at all.
 Choice: the summary is the mean of a block's real tokens (the paper's sum would belittle the last
         block), each head reads its own part of it, and R is not cut at zero by a second relu.
+        The network reads tokens, so its layers are as wide as a head's part of the width.
 Choice: the noise of a step depends on the seed, the layer, the step and the row's number.
 """
 
@@ -132,7 +133,7 @@ class SortingNetwork(nn.Module):
 
     def __init__(self, place: Place, num_blocks: int) -> None:
         super().__init__()
-        heads, size = place.num_heads, place.head_size
+        heads, size = place.num_heads, place.width // place.num_heads
         self.hidden, self.hidden_bias = _linear(heads, size, size)
         self.output, self.output_bias = _linear(heads, size, num_blocks)
 

@@ -147,7 +147,7 @@ class Answer(nn.Module):
     def __init__(self, place: Place, size: int) -> None:
         super().__init__()
         self.num_heads = place.num_heads
-        self.inner = projection(place.width, place.width)
+        self.inner = projection(place.width, place.qkv_width)
         table = torch.randn(place.num_heads, size, place.head_size)
         self.table = nn.Parameter(table * math.sqrt(2 / place.head_size))
 
@@ -166,7 +166,7 @@ class DotProduct(nn.Module):
     def __init__(self, place: Place) -> None:
         super().__init__()
         self.place = place
-        self.query, self.key = (projection(place.width, place.width) for _ in range(2))
+        self.query, self.key = (projection(place.width, place.qkv_width) for _ in range(2))
 
     def forward(self, x: Tokens) -> DotScores:
         q, k = (

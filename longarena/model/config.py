@@ -10,6 +10,8 @@ from longarena.options import Options, Value
 class ModelConfig(Options):
     """An encoder of `depth` layers around one kind of mixer, a pooling and a head.
 
+    Queries, keys and values have `qkv_width` channels, None for as many as the tokens.
+
     `reversible` layers keep no activations (`reversible.py`); with `mlp_chunks` > 1 the MLP takes a
     sequence in so many pieces and keeps nothing of them. Both save memory and cost time.
     """
@@ -17,6 +19,7 @@ class ModelConfig(Options):
     mixer: str
     options: dict[str, Value] = Field(default_factory=dict)
     width: int = Field(gt=0)
+    qkv_width: int | None = Field(None, gt=0)
     depth: int = Field(gt=0)
     num_heads: int = Field(gt=0)
     mlp_width: int = Field(gt=0)
@@ -27,7 +30,10 @@ class ModelConfig(Options):
     mlp_chunks: int = Field(1, gt=0)
 
     @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> "ModelConfig":
-        if self.width % self.num_heads:
-            raise ValueError(f"width {self.width} is not a multiple of num_heads {self.num_heads}")
+    def _heads_divide_the_widths(self) -> "ModelConfig":
+        for name, channels in (("width", self.width), ("qkv_width", self.qkv_width or self.width)):
+            if channels % self.num_heads:
+                raise ValueError(
+                    f"{name} {channels} is not a multiple of num_heads {self.num_heads}"
+                )
         return self

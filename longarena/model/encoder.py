@@ -106,6 +106,7 @@ def build_mixers(config: ModelConfig, max_length: int, seed: int) -> list[Mixer]
         mixer = attention.build(
             config.mixer,
             width=config.width,
+            qkv_width=config.qkv_width,
             num_heads=config.num_heads,
             max_length=max_length,
             layer=layer,

@@ -3,7 +3,8 @@
 Choice: the mean is over real tokens only (the release averages padding too).
 Choice: `pma` pools by multi-head attention (Lee et al., 2019, https://arxiv.org/abs/1810.00825): a
         learned seed reads the sequence. One seed gives the one vector that a head wants; the
-        paper's feed-forward on the tokens before it is the encoder's last MLP.
+        paper's feed-forward on the tokens before it is the encoder's last MLP. It is as wide as the
+        tokens, whatever the `qkv_width` of the mixers.
 Choice: a pair of sequences is judged from [a, b, a * b, a - b], as the paper's appendix says.
 """
 
@@ -35,7 +36,7 @@ class AttentionPooling(nn.Module):
 
     def __init__(self, width: int, num_heads: int) -> None:
         super().__init__()
-        self.seed = Points(1, width, num_heads)
+        self.seed = Points(1, width, width, num_heads)
 
     def forward(self, x: Tokens, mask: Mask) -> Pooled:
         answers: Tensor = self.seed(x, mask)

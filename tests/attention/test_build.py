@@ -34,6 +34,12 @@ def test_an_option_list_of_another_depth_is_refused():
         )
 
 
+@pytest.mark.parametrize("qkv_width", [9, 0, -2])
+def test_heads_that_do_not_divide_the_qkv_width_are_refused(qkv_width):
+    with pytest.raises(UserError, match=f"qkv_width {qkv_width} is not a multiple of 2 heads"):
+        build("linear", width=8, qkv_width=qkv_width, num_heads=2, max_length=16)
+
+
 def test_heads_that_do_not_divide_the_width_are_refused():
     with pytest.raises(UserError, match="not a multiple"):
         build("linear", width=10, num_heads=3, max_length=16)

@@ -3,13 +3,26 @@
 import pytest
 import torch
 from attention import definitions
-from attention.cases import CASES, CAUSAL_CASES, CAUSAL_IDS, IDS, MAX_LENGTH, WIDTH, make, tokens
+from attention.cases import (
+    CASES,
+    CAUSAL_CASES,
+    CAUSAL_IDS,
+    IDS,
+    MAX_LENGTH,
+    QKV_CASES,
+    QKV_IDS,
+    QKV_WIDTH,
+    WIDTH,
+    make,
+    tokens,
+)
 from safetensors.torch import load, save
 
 from longarena.attention import MIXERS, Attention, build, matrix
 from longarena.errors import UserError
 
 every_case = pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
+every_qkv_case = pytest.mark.parametrize(("name", "options"), QKV_CASES, ids=QKV_IDS)
 every_causal_case = pytest.mark.parametrize(("name", "options"), CAUSAL_CASES, ids=CAUSAL_IDS)
 
 
@@ -137,6 +150,49 @@ def test_it_equals_its_definition(name, options, lengths):
 @pytest.mark.parametrize("lengths", [(1,), (61, 40, 9), (128, 65)])
 def test_when_causal_it_equals_its_definition(name, options, lengths):
     compare_with_definition(make(name, options, causal=True), name, options, lengths)
+
+
+@every_qkv_case
+def test_with_a_qkv_width_of_its_own_it_equals_its_definition(name, options):
+    mixer = make(name, options, qkv_width=QKV_WIDTH)
+    compare_with_definition(mixer, name, options, (61, 40, 9))
+
+
+@every_causal_case
+def test_causal_with_a_qkv_width_of_its_own_it_equals_its_definition(name, options):
+    mixer = make(name, options, causal=True, qkv_width=QKV_WIDTH)
+    compare_with_definition(mixer, name, options, (61, 40, 9))
+
+
+@every_qkv_case
+def test_queries_keys_and_values_have_a_width_of_their_own(name, options):
+    mixer = make(name, options, qkv_width=QKV_WIDTH)
+    plain = dict(make(name, options).named_parameters())
+    assert mixer.place.head_size == QKV_WIDTH // 2
+    # by ratios, for a mixer may give its parts their shares of both widths
+    wider = {"query", "key", "value", "global_query", "global_key", "global_value"}
+    seen = set()
+    for key, parameter in mixer.named_parameters():
+        kind = key.removesuffix(".weight").rpartition(".")[2]
+        if key.endswith(".weight") and kind in wider | {"output"}:
+            seen.add(kind)
+            changed = 1 if kind == "output" else 0
+            assert parameter.shape[changed] * WIDTH == plain[key].shape[changed] * QKV_WIDTH, key
+    assert {"value", "output"} <= seen
+
+
+@every_qkv_case
+def test_with_a_qkv_width_of_its_own_padding_never_leaks(name, options):
+    mixer = make(name, options, qkv_width=QKV_WIDTH)
+    x, mask = tokens(61, 40, 9)
+    noisy = torch.where(mask[..., None], x, 1e3 * torch.randn_like(x))
+    y = mixer(x, mask)
+    assert y.shape == x.shape
+    torch.testing.assert_close(y[mask], mixer(noisy, mask)[mask])
+    direction = torch.randn_like(x)
+    ours = gradient(mixer, x, mask, direction)
+    assert ours.isfinite().all()
+    torch.testing.assert_close(ours, gradient(mixer, noisy, mask, direction))
 
 
 def compare_with_definition(mixer, name, options, lengths):

@@ -86,3 +86,9 @@ def test_heads_keep_their_size_and_the_width_is_used_up():
 def test_what_cannot_be_honoured_is_refused(options, message):
     with pytest.raises(UserError, match=message):
         build("lite-transformer", options=options, **SIZES)
+
+
+def test_a_qkv_width_that_the_heads_cannot_share_is_refused():
+    sizes = {"width": 64, "qkv_width": 24, "num_heads": 4, "max_length": 64}
+    with pytest.raises(UserError, match="of qkv_width 24 gives 15 channels to 2 heads"):
+        build("lite-transformer", options={"split": 0.625}, **sizes)

@@ -6,6 +6,7 @@ from attention.definitions.pieces import masked_softmax
 
 from longarena.attention import build
 from longarena.attention.pooling import POOLS, Grid
+from longarena.errors import UserError
 
 
 def plain_window(x, mask, projections, width):
@@ -91,3 +92,10 @@ def test_the_defaults_equal_the_definition_at_any_length(length):
     weights = mixer.state_dict()
     expected = poolingformer.definition(x, mask, weights, mixer.place, mixer.options)
     torch.testing.assert_close(mixer(x, mask)[mask], expected[mask])
+
+
+def test_shared_weights_refuse_a_qkv_width_of_its_own():
+    sizes = {"width": 16, "qkv_width": 8, "num_heads": 2, "max_length": 64}
+    with pytest.raises(UserError, match="choose qkv_width=16 or mix=true"):
+        build("poolingformer", options={"share_weights": True}, **sizes)
+    build("poolingformer", options={"share_weights": True, "mix": True}, **sizes)

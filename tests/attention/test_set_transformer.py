@@ -34,7 +34,7 @@ def test_one_point_tells_every_token_the_same():
 
 def test_points_read_every_real_token_and_no_other():
     x, mask = tokens(61, 40)
-    points = Points(3, 16, 2).double()
+    points = Points(3, 16, 16, 2).double()
     x.requires_grad_()
     points(x, mask).square().sum().backward()
     heard = x.grad.abs().sum(dim=-1) > 0

@@ -45,6 +45,21 @@ def ids(*lengths, longest=64, num_sequences=1):
     return tokens * real[:, None]
 
 
+@pytest.mark.parametrize("pooling", ["mean", "pma"])
+def test_queries_keys_and_values_may_be_narrower_than_the_tokens(pooling):
+    model = build_classifier(config(qkv_width=8, pooling=pooling), card(), seed=0)
+    for mixer in model.encoder.mixers():
+        assert mixer.query.weight.shape == mixer.value.weight.shape == (8, 16)
+        assert mixer.output.weight.shape == (16, 8)
+    model(ids(64, 30)).sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_heads_that_do_not_divide_the_qkv_width_are_refused():
+    with pytest.raises(ValueError, match="qkv_width 9 is not a multiple of num_heads 2"):
+        config(qkv_width=9)
+
+
 @pytest.mark.parametrize("pooling", ["mean", "cls", "pma"])
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal"])
 def test_more_padding_changes_no_answer(pooling, positions):

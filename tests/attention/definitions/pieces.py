@@ -5,8 +5,9 @@ import torch
 
 def heads(x, weight, num_heads):
     """Project and cut into heads: (B, N, D) -> (B, H, N, d)."""
-    batch, length, width = x.shape
-    return (x @ weight.T).view(batch, length, num_heads, width // num_heads).transpose(1, 2)
+    batch, length, _ = x.shape
+    size = len(weight) // num_heads
+    return (x @ weight.T).view(batch, length, num_heads, size).transpose(1, 2)
 
 
 def merge(y, weight):

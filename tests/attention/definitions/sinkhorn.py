@@ -14,7 +14,8 @@ def definition(x, mask, weights, place, options):
     y = torch.zeros_like(q)
     for b, length in enumerate(mask.sum(dim=1).tolist()):
         for h in range(place.num_heads):
-            own = slice(h * place.head_size, (h + 1) * place.head_size)
+            size = place.width // place.num_heads
+            own = slice(h * size, (h + 1) * size)
             order = permutation(x[b, :length, own], h, weights, options)
             here = (t[b, h, :length] for t in (q, k, v))
             y[b, h, :length] = attend(*here, order, options)

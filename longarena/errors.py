@@ -14,6 +14,10 @@ class UserError(ValueError):
     """A mistake in what was asked for; the message is one line and names the remedy."""
 
 
+class Busy(UserError):
+    """Another process has what was asked for; it will be free when that one ends."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     """Describe a name that does not exist by the nearest ones that do.
 

@@ -10,6 +10,7 @@ from longarena.cli.lists import list_
 from longarena.cli.measure import measure
 from longarena.cli.report import report
 from longarena.cli.span import span
+from longarena.cli.sweep import sweep
 from longarena.cli.tour import tour
 from longarena.cli.train import evaluate, train
 from longarena.errors import UserError
@@ -27,7 +28,7 @@ app = typer.Typer(
 app.command("list")(list_)
 app.add_typer(data.app, name="data")
 app.add_typer(show.app, name="show")
-for command in (train, evaluate, measure, span, draw, report, tour):
+for command in (train, evaluate, sweep, measure, span, draw, report, tour):
     app.command()(command)
 
 # the command line's own complaints: a missing argument, an unknown option

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from longarena.errors import UserError
+from longarena.errors import Busy
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -32,7 +32,7 @@ def locked(path: Path, refusal: str) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise UserError(refusal) from None
+        raise Busy(refusal) from None
     try:
         yield
     finally:

@@ -1,5 +1,6 @@
 """A folder of records: runs under task/mixer/, the others under measure/ and span/.
 
+A run that failed lies where its record will lie, and is replaced by it.
 A file that cannot be read is named and left out; it never keeps the others from being read.
 """
 
@@ -10,7 +11,8 @@ from typing import Annotated
 from pydantic import Field, RootModel, ValidationError
 
 from longarena.data.files import write_atomically
-from longarena.store.record import MeasureRecord, Record, RunRecord, SpanRecord
+from longarena.recipes.recipe import Recipe
+from longarena.store.record import FailureRecord, MeasureRecord, Record, RunRecord, SpanRecord
 
 
 class _AnyRecord(RootModel[Annotated[Record, Field(discriminator="kind")]]):
@@ -25,6 +27,7 @@ class Records:
     measurements: list[MeasureRecord] = field(default_factory=list)
     unreadable: dict[Path, str] = field(default_factory=dict)
     spans: list[SpanRecord] = field(default_factory=list)
+    failures: list[FailureRecord] = field(default_factory=list)
 
 
 def record_path(store: Path, record: Record) -> Path:
@@ -35,6 +38,16 @@ def record_path(store: Path, record: Record) -> Path:
     if isinstance(record, SpanRecord):
         return store / "span" / mixer / f"{record.id}.json"
     return store / record.recipe.task.name / mixer / f"{record.id}.json"
+
+
+def find_run_record(store: Path, recipe: Recipe) -> RunRecord | FailureRecord | None:
+    """Read what the store has of a recipe's run; a file that is no record counts as nothing."""
+    mixer = recipe.model.mixer.replace(":", ".")
+    try:
+        record = read_record(store / recipe.task.name / mixer / f"{recipe.id}.json")
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, RunRecord | FailureRecord) else None
 
 
 def write_record(store: Path, record: Record) -> Path:
@@ -60,6 +73,8 @@ def read_records(store: Path) -> Records:
             continue
         if isinstance(record, RunRecord):
             found.runs.append(record)
+        elif isinstance(record, FailureRecord):
+            found.failures.append(record)
         elif isinstance(record, SpanRecord):
             found.spans.append(record)
         else:

@@ -25,10 +25,14 @@ class SplitScore(Options):
 
 
 class RunMetrics(Options):
-    """The numbers of a run; `majority` is the score of always naming the commonest class."""
+    """The numbers of a run; `majority` is the score of always naming the commonest class.
+
+    `confusion` counts the test examples: a row per class, a column per answer.
+    """
 
     valid: SplitScore | None
     test: SplitScore | None
+    confusion: list[list[int]] | None = None
     majority: float
     best_step: int
     steps: int
@@ -64,6 +68,21 @@ class RunRecord(Options):
     finished_at: str
 
 
+class FailureRecord(Options):
+    """A run that ended in an error; the record of a later success takes its place."""
+
+    format: Literal[1] = 1
+    kind: Literal["failure"] = "failure"
+    id: str
+    recipe: Recipe
+    variant: str
+    status: Literal["failed"] = "failed"
+    error: str
+    machine: Machine
+    versions: Versions
+    finished_at: str
+
+
 class Measurement(Options):
     """What one step of a mechanism takes; `seconds_per_step` has one entry per turn it was given.
 
@@ -82,16 +101,22 @@ class Measurement(Options):
 class Cost(Options):
     """What a model costs without a clock: Mult-Adds per token, by kind of layer.
 
-    The kinds are of the forward pass; `training_step` is all of forward and backward. Activations
-    are what the forward pass keeps for the backward one.
+    The kinds are of a prediction (`measure/cost.py` says what belongs to which); `training_step` is
+    all of forward and backward. Activations are what forward keeps for backward, in bytes.
     """
 
     parameters: int
-    mixer: float
+    attention: float
+    convolution: float
     feed_forward: float
     head_and_embedding: float
     training_step: float
     activation_bytes: int
+
+    @property
+    def mixer(self) -> float:
+        """Mult-Adds per token of the mixers."""
+        return self.attention + self.convolution
 
     @property
     def forward(self) -> float:
@@ -153,4 +178,4 @@ class SpanRecord(Options):
     finished_at: str
 
 
-Record = RunRecord | MeasureRecord | SpanRecord
+Record = RunRecord | FailureRecord | MeasureRecord | SpanRecord

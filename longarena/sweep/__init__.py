@@ -1,0 +1,52 @@
+"""Many runs: a list of recipes, worked through on this machine or on many.
+
+    done = sweep([preset("listops", mixer) for mixer in ("linear", "performer")], workers=2)
+
+The same call goes on where an earlier one was stopped.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from rich.console import Console
+
+from longarena.progress import SILENT, Progress
+from longarena.recipes.recipe import Recipe
+from longarena.store.folder import read_records
+from longarena.sweep.display import Silent, Watch, display
+from longarena.sweep.drive import Crew, Sweep, drive, prepare_all
+from longarena.sweep.local import LocalCrew, pool
+from longarena.sweep.plan import Estimates, Places, plan
+from longarena.training.stop import stop_requests
+
+__all__ = ["Sweep", "sweep"]
+
+OpenCrew = Callable[[Places], AbstractContextManager[Crew]]
+
+
+def local(workers: int | None = None, threads: int | None = None) -> OpenCrew:
+    """Have the work done by processes on this machine."""
+    return lambda places: LocalCrew(places, pool(workers, threads))
+
+
+def sweep(  # noqa: PLR0913 - the one call from outside: all but the recipes by name
+    recipes: Sequence[Recipe],
+    runs: Path = Path("runs"),
+    *,
+    store: Path | None = None,
+    crew: OpenCrew | None = None,
+    progress: Progress = SILENT,
+    console: Console | None = None,
+) -> Sweep:
+    """Bring every recipe's run to its end; a stop is no error, `count("stopped")` tells of it."""
+    places = Places(runs.absolute(), (store or runs / "records").absolute())
+    estimates = Estimates(read_records(places.store).runs)
+    state = Sweep.of(plan(recipes, places), places, estimates)
+    prepare_all(state, progress)
+    with stop_requests() as stop, (crew or local())(places) as hands:
+        watch = Watch(hands.num_workers)
+        shown = display(console, watch) if console else nullcontext(Silent())
+        with shown as screen:
+            drive(state, hands, screen, stop)
+    return state

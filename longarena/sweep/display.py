@@ -1,0 +1,199 @@
+"""Watching a sweep: one live table for all runs, or plain lines in a log file.
+
+The progress of a run is what its log says, so a run on any machine that shares the files shows.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from longarena.sweep.drive import Entry, Standing, Sweep
+from longarena.sweep.plan import duration
+from longarena.training.folder import RunFolder
+
+SECONDS_BETWEEN_TABLES = 0.5
+SECONDS_BETWEEN_LINES = 60.0
+TAIL_BYTES = 4096
+# lines of a terminal that are not rows of the table
+FRAME = 5
+ORDER: tuple[Standing, ...] = (
+    "running",
+    "failed",
+    "elsewhere",
+    "waiting",
+    "finished",
+    "stopped",
+    "skipped",
+)
+STYLES = {"running": "cyan", "failed": "red", "finished": "green", "elsewhere": "yellow"}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Where a run is, by the end of its log."""
+
+    step: int = 0
+    note: str = ""
+    steps_per_second: float = 0.0
+
+
+def moment(folder: RunFolder) -> Moment:
+    """Read the end of a run's log."""
+    try:
+        with folder.log.open("rb") as file:
+            file.seek(max(0, folder.log.stat().st_size - TAIL_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return Moment()
+    facts: dict[str, float] = {}
+    for line in lines:
+        try:
+            facts |= json.loads(line)
+        except (ValueError, TypeError):
+            continue  # the first line may be half of one, the last may not be whole yet
+    return Moment(int(facts.get("step", 0)), _note(facts), facts.get("steps_per_second", 0.0))
+
+
+def _note(facts: dict[str, float]) -> str:
+    parts = [f"loss {facts['loss']:.3f}"] if facts.get("loss") is not None else []
+    if "valid_accuracy" in facts:
+        return " ".join([*parts, f"validation {facts['valid_accuracy']:.1%}"])
+    return " ".join(
+        [*parts, *([f"accuracy {facts['accuracy']:.1%}"] if "accuracy" in facts else [])]
+    )
+
+
+class Silent:
+    """Shows nothing."""
+
+    def show(self, sweep: Sweep) -> None:
+        """Show nothing."""
+
+
+class Lines:
+    """A line when a run begins or ends, and one for all now and then."""
+
+    def __init__(self, console: Console, watch: "Watch") -> None:
+        self._console, self._watch = console, watch
+        self._standings: dict[str, Standing] = {}
+        self._last = time.monotonic()
+
+    def show(self, sweep: Sweep) -> None:
+        """Tell what has changed."""
+        for entry in sweep.entries:
+            recipe = entry.planned.recipe
+            before = self._standings.setdefault(recipe.id, "waiting")
+            if entry.standing not in (before, "skipped"):
+                self._standings[recipe.id] = entry.standing
+                self._say(f"{' '.join(entry.planned.names)} ({recipe.id}): {result(entry)}")
+        if time.monotonic() - self._last > SECONDS_BETWEEN_LINES:
+            self._last = time.monotonic()
+            self._say(self._watch.title(sweep))
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+class LiveTable:
+    """A table that is redrawn in place."""
+
+    def __init__(self, live: Live, watch: "Watch") -> None:
+        self._live, self._watch, self._last = live, watch, 0.0
+
+    def show(self, sweep: Sweep) -> None:
+        """Draw the table anew, twice a second."""
+        if time.monotonic() - self._last > SECONDS_BETWEEN_TABLES:
+            self._last = time.monotonic()
+            height = max(3, self._live.console.height - FRAME)
+            self._live.update(self._watch.table(sweep, height), refresh=True)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What there is to say about a sweep under way."""
+
+    num_workers: int
+
+    def title(self, sweep: Sweep) -> str:
+        """Say in one line how far a sweep has come."""
+        done, failed = sweep.count("skipped", "finished"), sweep.count("failed")
+        parts = [f"{done} of {len(sweep.entries)} runs done", f"{sweep.count('running')} running"]
+        parts += [f"{failed} failed"] if failed else []
+        parts += [f"{duration(time.monotonic() - sweep.started_at)} so far", self._left(sweep)]
+        return ", ".join(parts)
+
+    def table(self, sweep: Sweep, height: int) -> Table:
+        """Draw the runs, those first that move; those that do not fit are counted."""
+        entries = sorted(sweep.entries, key=lambda entry: ORDER.index(entry.standing))
+        table = Table(
+            *("task", "mixer", "seed", "state", "step", "", "left"),
+            title=Text(self.title(sweep)),
+            title_justify="left",
+            box=None,
+            pad_edge=False,
+        )
+        for entry in entries[:height]:
+            cells = self._cells(entry, sweep)
+            table.add_row(*map(Text, cells), style=STYLES.get(entry.standing, "dim"))
+        if len(entries) > height:
+            table.caption = f"and {len(entries) - height} more"
+        return table
+
+    def _cells(self, entry: Entry, sweep: Sweep) -> list[str]:
+        recipe = entry.planned.recipe
+        if entry.standing == "running":
+            now = moment(RunFolder.of(sweep.places.runs, recipe))
+            left = self._seconds_left(entry, sweep)
+            step, note = f"{now.step}/{recipe.steps}", now.note
+            return [*entry.planned.names, "running", step, note, duration(left) if left else ""]
+        step = f"{entry.planned.step}/{recipe.steps}" if entry.standing == "waiting" else ""
+        return [*entry.planned.names, entry.standing, step, _ending(entry), ""]
+
+    def _seconds_left(self, entry: Entry, sweep: Sweep) -> float | None:
+        recipe = entry.planned.recipe
+        if entry.standing == "running":
+            now = moment(RunFolder.of(sweep.places.runs, recipe))
+            if now.steps_per_second:
+                return (recipe.steps - now.step) / now.steps_per_second
+        return sweep.estimates.seconds(recipe, entry.planned.step)
+
+    def _left(self, sweep: Sweep) -> str:
+        """Estimate the time left; a run that nothing is known of counts as the others' mean."""
+        pending = [e for e in sweep.entries if e.standing in ("running", "waiting")]
+        known = [s for e in pending if (s := self._seconds_left(e, sweep)) is not None]
+        if not known:
+            return "time left unknown"
+        total = sum(known) / len(known) * len(pending) / min(self.num_workers, len(pending))
+        return f"about {duration(total)} left"
+
+
+def result(entry: Entry) -> str:
+    """Say where a run stands, and what it found if it has ended."""
+    ending = _ending(entry)
+    return f"{entry.standing}: {ending}" if ending else entry.standing
+
+
+def _ending(entry: Entry) -> str:
+    record = entry.record
+    if record is None:
+        return entry.reason
+    test = record.metrics.test
+    state = "" if record.status == "finished" else f"{record.status}, "
+    return f"{state}test accuracy {test.accuracy:.2%}" if test else record.status
+
+
+@contextmanager
+def display(console: Console, watch: Watch) -> Iterator[LiveTable | Lines]:
+    """Show a live table on a terminal, lines elsewhere."""
+    if not console.is_terminal:
+        yield Lines(console, watch)
+        return
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        yield LiveTable(live, watch)

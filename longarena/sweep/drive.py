@@ -1,0 +1,213 @@
+"""Work through a plan: start what there is room for, settle what has ended, lose nothing.
+
+The crew may be processes on this machine (local.py) or tasks on many (ray.py); the rules are the
+same. A run that fails is recorded with its error and stops no other.
+
+Choice: a run whose process was killed goes to the end of the queue and is tried once more from
+        its checkpoint, for the memory may have been its neighbours'. Killed again, it has failed.
+Choice: a run that another sweep has in hand is waited for, after all others. If that one finishes
+        it, it is counted as done; if it leaves it, it is taken up here.
+"""
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, Protocol
+
+from longarena.data.files import locked
+from longarena.errors import Busy, UserError
+from longarena.progress import Progress
+from longarena.recipes.recipe import Recipe, build_task
+from longarena.runtime import machine, versions
+from longarena.store.folder import find_run_record, write_record
+from longarena.store.record import FailureRecord, RunRecord
+from longarena.sweep.plan import Estimates, Places, PlannedRun, keep, look
+from longarena.sweep.worker import Outcome, prepare_data
+from longarena.training.folder import RunFolder
+from longarena.training.stop import StopRequest
+
+SECONDS_BETWEEN_LOOKS = 0.2
+TRIES = 2
+
+Standing = Literal["skipped", "waiting", "running", "elsewhere", "finished", "failed", "stopped"]
+
+
+class Crew(Protocol):
+    """Those who do the work."""
+
+    @property
+    def num_workers(self) -> int:
+        """How many runs are done at a time."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more run can be started."""
+
+    def start(self, recipe: Recipe) -> None:
+        """Start a run."""
+
+    def ended(self) -> list[tuple[Recipe, Outcome]]:
+        """Return the runs that have ended since the last call."""
+
+    def stop(self) -> None:
+        """Ask every run to save itself and end."""
+
+
+@dataclass
+class Entry:
+    """One run of a sweep under way."""
+
+    planned: PlannedRun
+    standing: Standing = "waiting"
+    reason: str = ""
+    record: RunRecord | None = None
+    tries: int = 0
+    started_at: float = 0.0
+
+
+@dataclass
+class Sweep:
+    """All runs of a sweep, and where they are kept."""
+
+    entries: list[Entry]
+    places: Places
+    estimates: Estimates
+    started_at: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def of(cls, runs: Sequence[PlannedRun], places: Places, estimates: Estimates) -> "Sweep":
+        """Begin with what is done already."""
+        for run in runs:
+            keep(run, places)
+        entries = [
+            Entry(run, "skipped" if run.state == "done" else "waiting", record=run.record)
+            for run in runs
+        ]
+        return cls(entries, places, estimates)
+
+    def count(self, *standings: Standing) -> int:
+        """Count the runs that stand so."""
+        return sum(entry.standing in standings for entry in self.entries)
+
+
+class Display(Protocol):
+    """Whoever watches."""
+
+    def show(self, sweep: Sweep) -> None:
+        """Show where the sweep stands."""
+
+
+def prepare_all(sweep: Sweep, progress: Progress) -> None:
+    """Prepare the data of all runs, each once; runs whose data cannot be had have failed."""
+    refused: dict[Path | str, str] = {}
+    for entry in sweep.entries:
+        if entry.standing != "waiting":
+            continue
+        choice = entry.planned.recipe.task.model_dump_json()
+        if choice not in refused:
+            refused[choice] = _refusal(entry.planned.recipe, progress)
+        if refused[choice]:
+            _fail(entry, refused[choice], sweep.places)
+
+
+def _refusal(recipe: Recipe, progress: Progress) -> str:
+    try:
+        prepare_data(recipe, progress)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+def drive(sweep: Sweep, crew: Crew, display: Display, stop: StopRequest) -> None:
+    """Bring every run of a sweep to its end, or to its last checkpoint if a stop is asked for."""
+    queue = deque(entry for entry in sweep.entries if entry.standing == "waiting")
+    running: dict[str, Entry] = {}
+    is_stopping = False
+    while queue or running:
+        for recipe, outcome in crew.ended():
+            entry = running.pop(recipe.id)
+            _settle(entry, outcome, sweep.places)
+            if outcome.record is not None:
+                sweep.estimates.add(outcome.record)
+            if entry.standing in ("waiting", "elsewhere"):
+                queue.append(entry)
+        if stop.asked and not is_stopping:
+            crew.stop()
+            is_stopping = True
+        if is_stopping:
+            for entry in queue:
+                entry.standing = "stopped"
+            queue.clear()
+        elif crew.has_room:
+            _start_next(queue, running, sweep.places, crew)
+        display.show(sweep)
+        time.sleep(0.0 if crew.has_room and _is_ready(queue) else SECONDS_BETWEEN_LOOKS)
+
+
+def _is_ready(queue: deque[Entry]) -> bool:
+    return any(entry.standing == "waiting" for entry in queue)
+
+
+def _start_next(queue: deque[Entry], running: dict[str, Entry], places: Places, crew: Crew) -> None:
+    """Start the first run that nobody has in hand."""
+    for entry in list(queue):
+        recipe = entry.planned.recipe
+        if _is_in_use(RunFolder.of(places.runs, recipe)):
+            entry.standing = "elsewhere"
+            continue
+        queue.remove(entry)
+        entry.planned = look(recipe, entry.planned.names, places)
+        if entry.planned.record is not None:
+            keep(entry.planned, places)
+            entry.standing, entry.record = "skipped", entry.planned.record
+            entry.reason = "another sweep finished it"
+            continue
+        entry.standing, entry.started_at = "running", time.monotonic()
+        entry.tries += 1
+        running[recipe.id] = entry
+        crew.start(recipe)
+        return
+
+
+def _is_in_use(folder: RunFolder) -> bool:
+    if not folder.lock.exists():
+        return False
+    try:
+        with locked(folder.lock, "unused"):
+            return False
+    except Busy:
+        return True
+
+
+def _settle(entry: Entry, outcome: Outcome, places: Places) -> None:
+    """Draw the conclusion from how a run ended."""
+    entry.reason, entry.record = outcome.reason, outcome.record
+    if outcome.state == "busy":
+        entry.standing, entry.tries = "elsewhere", entry.tries - 1
+    elif outcome.state == "killed" and entry.tries < TRIES:
+        entry.standing = "waiting"
+    elif outcome.state in ("killed", "failed"):
+        _fail(entry, outcome.reason, places)
+    else:
+        entry.standing = "finished" if outcome.state == "finished" else "stopped"
+
+
+def _fail(entry: Entry, reason: str, places: Places) -> None:
+    """Record a failure, unless somebody has succeeded meanwhile."""
+    recipe = entry.planned.recipe
+    entry.standing, entry.reason = "failed", " ".join(reason.split())
+    if isinstance(find_run_record(places.store, recipe), RunRecord):
+        return
+    record = FailureRecord(
+        id=recipe.id,
+        recipe=recipe,
+        variant=build_task(recipe).variant,
+        error=entry.reason,
+        machine=machine(),
+        versions=versions(),
+        finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    write_record(places.store, record)

@@ -1,0 +1,187 @@
+"""Workers on this machine: each run in a process of its own, a fixed number of them at a time.
+
+A worker that crashes or is killed takes nothing along: the others never notice, and its end is an
+outcome like any other. Every worker has its share of the cores, and of the GPUs if there are any.
+
+Choice: by default a worker per GPU, or per core: many runs with one thread each do more work in
+        an hour than one run with many. `--workers` makes them fewer where memory is short.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO
+
+import torch
+
+from longarena.data.files import write_atomically
+from longarena.recipes.recipe import Recipe
+from longarena.sweep.plan import Places
+from longarena.sweep.worker import Job, Outcome
+from longarena.training.folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Pool:
+    """How many workers there are, with how many threads each, and the GPUs they share."""
+
+    workers: int
+    threads: int
+    accelerators: tuple[str, ...] = ()
+
+    def environment(self, place: int) -> dict[str, str]:
+        """Say what the worker at a place of the pool is given."""
+        # threads that wait must sleep, or they take the cores that others need
+        given = {"OMP_NUM_THREADS": str(self.threads), "OMP_WAIT_POLICY": "PASSIVE"}
+        if self.accelerators:
+            given["CUDA_VISIBLE_DEVICES"] = self.accelerators[place % len(self.accelerators)]
+        return given
+
+
+def pool(workers: int | None, threads: int | None) -> Pool:
+    """Divide this machine among workers; what is not given follows from the rest."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return divide(cores or 1, _accelerators(), workers, threads)
+
+
+def divide(
+    cores: int, accelerators: tuple[str, ...], workers: int | None, threads: int | None
+) -> Pool:
+    """Divide cores among workers.
+
+    >>> divide(8, (), None, None), divide(8, (), 3, None), divide(8, (), None, 4)
+    (Pool(workers=8, threads=1, accelerators=()), Pool(workers=3, threads=2, accelerators=()), \
+Pool(workers=2, threads=4, accelerators=()))
+    """
+    if workers is None:
+        workers = len(accelerators) or max(1, cores // (threads or 1))
+    return Pool(workers, threads or max(1, cores // workers), accelerators)
+
+
+def _accelerators() -> tuple[str, ...]:
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if not torch.cuda.is_available():
+        return ()
+    return tuple(visible.split(",") if visible else map(str, range(torch.cuda.device_count())))
+
+
+class LocalCrew:
+    """Processes that each do one run; use it as a context manager, which ends them all."""
+
+    def __init__(self, places: Places, pool: Pool) -> None:
+        self.places, self.pool = places, pool
+        self._workers: dict[int, _Worker] = {}
+
+    def __enter__(self) -> "LocalCrew":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers.values():
+            worker.kill()
+
+    @property
+    def num_workers(self) -> int:
+        """How many runs are done at a time."""
+        return self.pool.workers
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more run can be started."""
+        return len(self._workers) < self.pool.workers
+
+    def start(self, recipe: Recipe) -> None:
+        """Start the run of a recipe."""
+        place = min(set(range(self.pool.workers)) - set(self._workers))
+        job = Job(
+            recipe=recipe,
+            runs=self.places.runs,
+            store=self.places.store,
+            threads=self.pool.threads,
+        )
+        self._workers[place] = _Worker(job, self.pool.environment(place))
+
+    def ended(self) -> list[tuple[Recipe, Outcome]]:
+        """Return the runs whose processes have ended since the last call."""
+        over = {place: worker for place, worker in self._workers.items() if worker.is_over}
+        for place in over:
+            del self._workers[place]
+        return [(worker.job.recipe, worker.outcome()) for worker in over.values()]
+
+    def stop(self) -> None:
+        """Ask every run to save itself and end."""
+        for worker in self._workers.values():
+            worker.ask_to_stop()
+
+
+class _Worker:
+    """The process of one run (worker.py)."""
+
+    def __init__(self, job: Job, environment: dict[str, str]) -> None:
+        self.job = job
+        # files, not pipes: nobody must read them for the run to go on
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the run has ended
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "longarena.sweep.worker"],
+            stdin=subprocess.PIPE,
+            stdout=self._output,
+            stderr=self._errors,
+            # a user's own mixers are found there as they were found here
+            env=os.environ | environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
+            # Ctrl-C in a terminal is for the sweep, which asks each of its workers once
+            process_group=0,
+        )
+        with suppress(BrokenPipeError):  # it has ended already: the missing outcome will tell
+            self._input.write(job.model_dump_json().encode() + b"\n")
+            self._input.flush()
+
+    @property
+    def _input(self) -> IO[bytes]:
+        if self._process.stdin is None:
+            raise RuntimeError("a worker has no standard input")
+        return self._process.stdin
+
+    @property
+    def is_over(self) -> bool:
+        return self._process.poll() is not None
+
+    def ask_to_stop(self) -> None:
+        self._process.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._close()
+
+    def outcome(self) -> Outcome:
+        """Read how the run ended; keep what a failed one said in its folder."""
+        output, errors = _read(self._output), _read(self._errors)
+        self._close()
+        lines, code = output.strip().splitlines(), self._process.returncode
+        if code == 0 and lines:
+            return Outcome.model_validate_json(lines[-1])
+        if code < 0:
+            name = signal.Signals(-code).name
+            return Outcome(state="killed", reason=f"killed by signal {-code} ({name}){_hint(code)}")
+        folder = RunFolder.of(self.job.runs, self.job.recipe)
+        write_atomically(folder.path / "errors.txt", errors)
+        said = errors.strip().splitlines()
+        return Outcome(state="failed", reason=said[-1] if said else f"exit code {code}")
+
+    def _close(self) -> None:
+        for file in (self._input, self._output, self._errors):
+            with suppress(BrokenPipeError):
+                file.close()
+
+
+def _read(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+def _hint(code: int) -> str:
+    return ", perhaps because memory was full" if code == -signal.SIGKILL else ""

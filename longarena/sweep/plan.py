@@ -1,0 +1,150 @@
+"""What is to be done: every run of a sweep, how far it has come, and how long the rest may take.
+
+done          its record is in the store, or in its folder
+interrupted   it has a checkpoint to go on from
+failed        it ended in an error before; it is tried again
+to do         nothing is there
+
+Choice: a run is expected to be as fast as earlier ones of the same task, model and batch, at
+        their median rate; where there are none the time is unknown, and said to be so. Validation
+        and the start of a process are not in the estimate.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Literal, NamedTuple
+
+from longarena.recipes.recipe import Recipe
+from longarena.store.changes import flatten, write
+from longarena.store.folder import find_run_record, write_record
+from longarena.store.record import RunRecord
+from longarena.training.folder import RunFolder
+
+State = Literal["done", "interrupted", "failed", "to do"]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where runs live and where their records go."""
+
+    runs: Path
+    store: Path
+
+
+class Names(NamedTuple):
+    """What a run is called in tables."""
+
+    task: str
+    mixer: str
+    seed: str
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a sweep before it is begun; `step` is where it would go on."""
+
+    recipe: Recipe
+    names: Names
+    state: State
+    step: int = 0
+    error: str = ""
+    record: RunRecord | None = None
+
+
+def plan(recipes: Sequence[Recipe], places: Places) -> list[PlannedRun]:
+    """Say of every recipe how far its run has come."""
+    return [look(recipe, name(recipe, recipes), places) for recipe in recipes]
+
+
+def name(recipe: Recipe, recipes: Iterable[Recipe]) -> Names:
+    """Write task, mechanism and seed, with what tells this run from others of the two."""
+    pair = (recipe.task.name, recipe.model.mixer)
+    others = [flatten(each) for each in recipes if (each.task.name, each.model.mixer) == pair]
+    own = {
+        key: value
+        for key, value in flatten(recipe).items()
+        if key != "seed" and any(other.get(key, ...) != value for other in others)
+    }
+    task = write({key: value for key, value in own.items() if key.startswith("task.")})
+    mixer = write({key: value for key, value in own.items() if not key.startswith("task.")})
+    return Names(f"{pair[0]} {task}".strip(), f"{pair[1]} {mixer}".strip(), str(recipe.seed))
+
+
+def look(recipe: Recipe, names: Names, places: Places) -> PlannedRun:
+    """Say how far a run has come."""
+    found = find_run_record(places.store, recipe)
+    if isinstance(found, RunRecord):
+        return PlannedRun(recipe, names, "done", found.metrics.steps, record=found)
+    folder = RunFolder.of(places.runs, recipe)
+    record = folder.read_record()
+    if record is not None:
+        return PlannedRun(recipe, names, "done", record.metrics.steps, record=record)
+    step = last_checkpoint(folder)
+    if found is not None:
+        return PlannedRun(recipe, names, "failed", step, error=found.error)
+    return PlannedRun(recipe, names, "interrupted" if step else "to do", step)
+
+
+def keep(run: PlannedRun, places: Places) -> None:
+    """Put the record of a run into the store if only the run's folder has it."""
+    if run.record is None:
+        return
+    if not isinstance(find_run_record(places.store, run.recipe), RunRecord):
+        write_record(places.store, run.record)
+
+
+def last_checkpoint(folder: RunFolder) -> int:
+    """Return the step of the newest checkpoint; 0 if there is none."""
+    names = [path.stem.removeprefix("step-") for path in folder.checkpoints.glob("step-*.json")]
+    return max((int(name) for name in names if name.isdigit()), default=0)
+
+
+class Estimates:
+    """Expected seconds of training, from the rates of runs that have been."""
+
+    def __init__(self, runs: Iterable[RunRecord]) -> None:
+        self._rates: dict[str, list[float]] = defaultdict(list)
+        for record in runs:
+            self.add(record)
+
+    def add(self, record: RunRecord) -> None:
+        """Learn from a run."""
+        if record.metrics.steps_per_second > 0:
+            self._rates[_kind(record.recipe)].append(record.metrics.steps_per_second)
+
+    def seconds(self, recipe: Recipe, step: int) -> float | None:
+        """Return how long the steps after `step` may take; None where nothing is known."""
+        rates = self._rates.get(_kind(recipe))
+        return (recipe.steps - step) / median(rates) if rates else None
+
+    def total(self, runs: Sequence[PlannedRun], num_workers: int) -> tuple[float, int]:
+        """Return the seconds that all runs may take, and how many of them are unknown."""
+        left = [self.seconds(run.recipe, run.step) for run in runs if run.state != "done"]
+        known = [seconds for seconds in left if seconds is not None]
+        return sum(known) / num_workers, len(left) - len(known)
+
+
+def _kind(recipe: Recipe) -> str:
+    """Write down what decides how long a step takes."""
+    task = {"name", "options"}
+    return recipe.model_dump_json(
+        include={"task": task, "model": True, "batch_size": True, "precision": True}
+    )
+
+
+def duration(seconds: float) -> str:
+    """Write a time span in its two largest units.
+
+    >>> duration(42.4), duration(200), duration(7300), duration(200_000)
+    ('42 s', '3 min 20 s', '2 h 1 min', '2 d 7 h')
+    """
+    left = round(seconds)
+    parts: list[str] = []
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
+        if left >= size or (unit == "s" and not parts):
+            parts.append(f"{left // size} {unit}")
+        left %= size
+    return " ".join(parts[:2])

@@ -1,0 +1,95 @@
+"""One run in a process of its own: a job comes in as a line, an outcome goes out as a line.
+
+The job comes through standard input, which stays open as long as the sweep lives. When it closes,
+the sweep is gone, and the run saves itself and stops, as on Ctrl-C. The outcome is the last line
+of standard output.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Literal
+
+from longarena.errors import Busy, UserError
+from longarena.options import Options
+from longarena.progress import SILENT, Progress
+from longarena.recipes.recipe import Recipe, build_task
+from longarena.runtime import set_up
+from longarena.store.record import RunRecord
+from longarena.tasks.base import default_home
+from longarena.tasks.prepare import obtain
+from longarena.training.loop import train
+from longarena.training.stop import Interrupted
+
+SECONDS_BETWEEN_TRIES = 1.0
+
+
+class Job(Options):
+    """A run to be done, and with how many threads."""
+
+    recipe: Recipe
+    runs: Path
+    store: Path
+    threads: int
+
+
+class Outcome(Options):
+    """How a run ended; `busy` if another process has it, `killed` if its own process was."""
+
+    state: Literal["finished", "stopped", "busy", "failed", "killed"]
+    reason: str = ""
+    record: RunRecord | None = None
+
+
+def carry_out(job: Job) -> Outcome:
+    """Bring a run to its end; whatever goes wrong is an outcome, but for a program's own bugs."""
+    try:
+        set_up(job.threads)
+        prepare_data(job.recipe)
+        record = train(job.recipe, job.runs, store=job.store)
+    except Busy as busy:
+        return Outcome(state="busy", reason=str(busy))
+    except UserError as error:
+        return Outcome(state="failed", reason=str(error))
+    except Interrupted as stop:
+        return Outcome(state="stopped", reason=str(stop))
+    except KeyboardInterrupt:
+        return Outcome(state="stopped", reason="stopped before its first step or while it ended")
+    return Outcome(state="finished", record=record)
+
+
+def prepare_data(recipe: Recipe, progress: Progress = SILENT) -> None:
+    """Have the data of a recipe ready; wait while another process prepares it."""
+    while True:
+        try:
+            obtain(build_task(recipe), default_home(), progress)
+        except Busy:
+            time.sleep(SECONDS_BETWEEN_TRIES)
+        else:
+            return
+
+
+def _stop_with_the_sweep() -> None:
+    """Wait for standard input to close, then stop as on Ctrl-C."""
+    # not through sys.stdin, whose lock a waiting thread would hold when the process ends
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def main() -> None:
+    """Do the job that is on standard input."""
+    # a sweep that was started in the background ignores Ctrl-C, and its workers would too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    job = Job.model_validate_json(sys.stdin.readline())
+    threading.Thread(target=_stop_with_the_sweep, daemon=True).start()
+    outcome = carry_out(job)
+    sys.stdout.write(outcome.model_dump_json() + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

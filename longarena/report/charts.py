@@ -9,15 +9,18 @@ Choice: the picture takes the longest length that the Transformer was measured a
         efficient mechanism is for shows there.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
+from longarena.attention.base import Family
 from longarena.report.chart import Chart
 from longarena.report.frame import Frame, Point, Spec, draw_dots, draw_lines
-from longarena.report.names import column_name, length_name, row_name
+from longarena.report.names import card, column_name, length_name, row_name
 from longarena.store.costs import CostTable
 from longarena.store.record import RunRecord
 from longarena.store.tables import BASELINE, AccuracyTable, Row, group, place_of, row_order
+
+Families = Mapping[str, Family]
 
 MAX_CURVE_POINTS = 60
 MEBI = 2**20
@@ -29,15 +32,16 @@ def charts(
     """Draw everything that the records suffice for."""
     latest = next((table for table in costs if table.costs), None)
     rows = {*accuracy.rows, *(latest.rows if latest else ())}
-    names = [row_name(row) for row in sorted(rows, key=row_order)]
+    families = {row_name(row): card(row.mixer).family for row in sorted(rows, key=row_order)}
     drawn: list[Chart | None] = []
     if latest:
-        drawn += [picture(names, accuracy, latest), speed(names, latest), memory(names, latest)]
-    drawn += [curves(names, accuracy, runs)]
+        drawn += [picture(families, accuracy, latest)]
+        drawn += [speed(families, latest), memory(families, latest)]
+    drawn += [curves(families, accuracy, runs)]
     return [chart for chart in drawn if chart]
 
 
-def picture(names: list[str], accuracy: AccuracyTable, costs: CostTable) -> Chart | None:
+def picture(families: Families, accuracy: AccuracyTable, costs: CostTable) -> Chart | None:
     """Draw accuracy against speed for the mechanisms that have both."""
     base = [length for row, length in costs.costs if row == Row(BASELINE)]
     length = max(base, default=max(length for _, length in costs.costs))
@@ -55,7 +59,7 @@ def picture(names: list[str], accuracy: AccuracyTable, costs: CostTable) -> Char
     if not points:
         return None
     x_title = f"training steps per second at {length_name(length)}, batch {costs.batch_size}"
-    frame = Frame(names, _panels(accuracy), x_title, "test accuracy, %", is_x_log=True)
+    frame = Frame(families, _panels(accuracy), x_title, "test accuracy, %", is_x_log=True)
     levels: list[Point] = [
         {"panel": panel, "y": 100 * accuracy.majority(column)}
         for panel, column in enumerate(accuracy.columns)
@@ -64,34 +68,35 @@ def picture(names: list[str], accuracy: AccuracyTable, costs: CostTable) -> Char
         name="picture",
         title="Accuracy against speed",
         caption="Up is more accurate, right is faster, and the area of a dot is its peak memory. "
-        "The dashed line is the majority class.",
+        "The thin line joins what no other beats in both accuracy and speed; the dashed one is the "
+        "majority class.",
         spec=draw_dots(frame, points, levels),
     )
 
 
-def speed(names: list[str], costs: CostTable) -> Chart:
+def speed(families: Families, costs: CostTable) -> Chart:
     """Draw speed against length."""
     values = {at: cost.steps_per_second for at, cost in costs.costs.items()}
     return Chart(
         name="speed",
         title="Speed against length",
         caption="Both axes are logarithmic: a straight line is a power law.",
-        spec=_against_length(names, costs, "training steps per second", values),
+        spec=_against_length(families, costs, "training steps per second", values),
     )
 
 
-def memory(names: list[str], costs: CostTable) -> Chart:
+def memory(families: Families, costs: CostTable) -> Chart:
     """Draw memory against length."""
     values = {at: cost.peak_bytes / MEBI for at, cost in costs.costs.items()}
     return Chart(
         name="memory",
         title="Memory against length",
         caption="The peak of live tensors in a training step; both axes are logarithmic.",
-        spec=_against_length(names, costs, "peak memory, MiB", values),
+        spec=_against_length(families, costs, "peak memory, MiB", values),
     )
 
 
-def curves(names: list[str], accuracy: AccuracyTable, runs: Iterable[RunRecord]) -> Chart | None:
+def curves(families: Families, accuracy: AccuracyTable, runs: Iterable[RunRecord]) -> Chart | None:
     """Draw the validation accuracy over the steps of training."""
     points: list[Point] = [
         {"panel": accuracy.columns.index(column), "mixer": row_name(row), "x": step, "y": value}
@@ -100,7 +105,7 @@ def curves(names: list[str], accuracy: AccuracyTable, runs: Iterable[RunRecord])
     ]
     if not points:
         return None
-    frame = Frame(names, _panels(accuracy), "training step", "validation accuracy, %")
+    frame = Frame(families, _panels(accuracy), "training step", "validation accuracy, %")
     return Chart(
         name="curves",
         title="Learning curves",
@@ -114,7 +119,7 @@ def _panels(accuracy: AccuracyTable) -> list[str]:
 
 
 def _against_length(
-    names: list[str], costs: CostTable, title: str, values: dict[tuple[Row, int], float]
+    families: Families, costs: CostTable, title: str, values: dict[tuple[Row, int], float]
 ) -> Spec:
     points: list[Point] = [
         {"panel": 0, "mixer": row_name(row), "x": length, "y": values[row, length]}
@@ -123,7 +128,7 @@ def _against_length(
         if (row, length) in values
     ]
     logarithmic = {"is_x_log": True, "is_y_log": True}
-    frame = Frame(names, [""], "sequence length", title, **logarithmic, x_ticks=costs.lengths)
+    frame = Frame(families, [""], "sequence length", title, **logarithmic, x_ticks=costs.lengths)
     return draw_lines(frame, points)
 
 

@@ -1,36 +1,36 @@
 """The frame of a chart: axes, colours, panels, and names beside lines and dots.
 
-Choice: a mechanism keeps its colour in every chart of a page; what twelve colours cannot tell
-        apart, dashes do. The colours are readable on white and on black, and everything else
-        takes its colour from the page (style.css), so that charts follow light and dark.
-Choice: names stand at the lines, not in a legend; pointing at one fades the others.
+Choice: colours are of families (`palette.py`), so that a mechanism has one in every chart, and
+        everything else takes its colour from the page (style.css): charts follow light and dark.
+Choice: names stand at the lines and dots, with a thin line to those that had to move; pointing
+        at a mechanism fades the others.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import altair as alt
 
-from longarena.report.labels import spread
+from longarena.attention.base import Family
+from longarena.report.front import front
+from longarena.report.labels import Dot, around, column
+from longarena.report.palette import COLOURS, dashes
 from longarena.store.tables import group
 
 Point = dict[str, float | str]
 Range = tuple[float, float]
 Spec = dict[str, object]
 
-HEIGHT = 340
-WIDTH = 480  # that names are laid out for, between a phone's and a desk's
-NAME_WIDTH = 125.0
-LARGEST_DOT = 900.0
+HEIGHT = 400
+WIDTH = 640  # that names are laid out for
+NAME_WIDTH = 150.0  # what lines leave free for their names
+NAME_GAP = 14.0
+DOTS_FREE = 0.15
+LARGEST_DOT = 700.0
 
-COLOURS = (
-    *("#3b7dd8", "#d9730d", "#2e9e5b", "#d64550", "#9065d6", "#1a94a3"),
-    *("#d0559f", "#8a8a1f", "#a8703d", "#7d8590", "#6a6ee0", "#5f9a2c"),
-)
-DASHES = ((1, 0), (6, 3), (2, 2))
-MUTED, INK, RULE = "#585c64", "#1b1d21", "#e3e3de"
+MUTED, INK, RULE, THIN = "#585c64", "#1b1d21", "#e3e3de", "#8a8f98"
 CONFIG = {
     "background": None,
     "font": "system-ui, sans-serif",
@@ -40,19 +40,22 @@ CONFIG = {
         **{"gridColor": RULE, "labelColor": MUTED, "titleColor": MUTED},
         **{"titleFontWeight": "normal", "titleFontSize": 12, "labelFontSize": 11},
     },
-    "legend": {"labelColor": MUTED, "titleColor": MUTED, "titleFontWeight": "normal"},
+    "legend": {
+        **{"labelColor": MUTED, "titleColor": MUTED, "titleFontWeight": "normal"},
+        **{"orient": "bottom", "labelFontSize": 11, "symbolStrokeWidth": 2},
+    },
     "text": {"color": INK, "fontSize": 11.5},
 }
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The axes; each panel is a choice of points, with a range of heights of its own.
+    """The axes; each panel is a choice of points, with ranges of its own.
 
-    `names` are all mechanisms of the page, so that one has one colour in every chart.
+    `families` has all mechanisms of the page, so that one looks the same in every chart.
     """
 
-    names: Sequence[str]
+    families: Mapping[str, Family]
     panels: Sequence[str]
     x_title: str
     y_title: str
@@ -63,79 +66,134 @@ class Frame:
 
 @dataclass(frozen=True)
 class Plot:
-    """A frame with the ranges that its points need: one of x, and one of y per panel."""
+    """A frame with the ranges of every panel."""
 
     frame: Frame
-    x_range: Range
+    x_ranges: list[Range]
     y_ranges: list[Range]
 
     def pixels(self, point: Point) -> tuple[float, float]:
         """Return where a point stands, from the left and the top."""
-        x = _share(float(point["x"]), self.x_range, self.frame.is_x_log)
-        y = _share(float(point["y"]), self.y_ranges[int(point["panel"])], self.frame.is_y_log)
+        panel = int(point["panel"])
+        x = _share(float(point["x"]), self.x_ranges[panel], self.frame.is_x_log)
+        y = _share(float(point["y"]), self.y_ranges[panel], self.frame.is_y_log)
         return WIDTH * x, HEIGHT * (1 - y)
 
 
 def draw_lines(frame: Frame, points: list[Point]) -> Spec:
-    """Draw a line per mechanism, named at its end."""
-    plot = fit(frame, points, points)
-    ends = {(point["panel"], point["mixer"]): point for point in points}
-    dash = alt.StrokeDash("mixer:N", scale=_cycle(frame, DASHES, every=len(COLOURS)), legend=None)
-    lines = _marks(plot).mark_line(point=alt.OverlayMarkDef(size=28)).encode(dash)
-    names = place_names(plot, [end | {"dx": 8} for end in ends.values()])
-    return _finish(frame, [lines, _names(plot)], {"points": points, "names": names})
+    """Draw a line per mechanism, named in a column at the right."""
+    plot = fit(frame, points, points, free=NAME_WIDTH / WIDTH)
+    styles = dashes(frame.families)
+    scale = alt.Scale(domain=list(styles), range=[list(dash) for dash in styles.values()])
+    dash = alt.StrokeDash("mixer:N", scale=scale, legend=None)
+    lines = _marks(plot).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=22)).encode(dash)
+    layers = [_leaders(plot), lines, _names(plot)]
+    names = name_ends(plot, points)
+    return _finish(plot, layers, {"points": points, "names": names, "leaders": names})
 
 
 def draw_dots(frame: Frame, points: list[Point], levels: list[Point]) -> Spec:
-    """Draw a dot per mechanism whose area is its memory, and a dashed level in each panel."""
-    plot = fit(frame, points, [*points, *levels])
+    """Draw a dot per mechanism whose area is its memory, a dashed level, and the Pareto front."""
+    plot = fit(frame, points, [*points, *levels], free=DOTS_FREE)
     largest = max(float(point["memory"]) for point in points)
     size = alt.Size(
         "memory:Q",
         title="peak memory, MiB",
         scale=alt.Scale(domain=[0, largest], range=[0, LARGEST_DOT]),
-        legend=alt.Legend(orient="bottom", tickCount=3),
+        legend=alt.Legend(
+            tickCount=3,
+            symbolFillColor="transparent",
+            symbolStrokeColor=THIN,
+            symbolStrokeWidth=1,
+        ),
     )
-    radii = [math.sqrt(LARGEST_DOT * float(p["memory"]) / largest / math.pi) for p in points]
-    names = place_names(plot, [p | {"dx": r + 5} for p, r in zip(points, radii, strict=True)])
     level = _layer("levels").mark_rule(strokeDash=[4, 4], color=MUTED).encode(_y(plot))
-    layers = [level, _marks(plot).mark_circle(opacity=1).encode(size), _names(plot)]
-    return _finish(frame, layers, {"points": points, "names": names, "levels": levels})
+    best = _layer("front").mark_line(color=THIN, strokeWidth=1).encode(_x(plot), _y(plot))
+    dots = _marks(plot).mark_circle(fillOpacity=0.85).encode(size)
+    names = name_dots(plot, points)
+    data = {
+        "points": points,
+        "names": names,
+        "leaders": [name for name in names if name["is_moved"]],
+        "levels": levels,
+        "front": [point for panel in _by_panel(points) for point in on_front(panel)],
+    }
+    return _finish(plot, [level, best, _leaders(plot), dots, _names(plot)], data)
 
 
-def fit(frame: Frame, wide: list[Point], tall: list[Point]) -> Plot:
-    """Choose the ranges of the axes: of x for all panels, of y for each."""
-    panels = group(tall, lambda point: int(point["panel"]))
-    y_ranges = [
-        _range([float(point["y"]) for point in panels.get(panel, [])], frame.is_y_log)
-        for panel in range(len(frame.panels))
-    ]
-    return Plot(frame, _range([float(point["x"]) for point in wide], frame.is_x_log), y_ranges)
+def on_front(points: list[Point]) -> list[Point]:
+    """Keep the points that no other beats in both x and y, from left to right."""
+    return [points[i] for i in front([(float(p["x"]), float(p["y"])) for p in points])]
 
 
-def place_names(plot: Plot, named: list[Point]) -> list[Point]:
-    """Move the names of points so that they do not cover each other, panel by panel."""
+def fit(frame: Frame, wide: list[Point], tall: list[Point], free: float) -> Plot:
+    """Choose the ranges of every panel; a share `free` of the width is left to the names."""
+
+    def ranges(points: list[Point], field: str, is_log: bool) -> list[Range]:
+        panels = group(points, lambda point: int(point["panel"]))
+        found = [[float(p[field]) for p in panels.get(i, [])] for i in range(len(frame.panels))]
+        return [_range(values, is_log) for values in found]
+
+    x_ranges = ranges(wide, "x", frame.is_x_log)
+    x_ranges = [_extend(limits, free, frame.is_x_log) for limits in x_ranges]
+    return Plot(frame, x_ranges, ranges(tall, "y", frame.is_y_log))
+
+
+def name_ends(plot: Plot, points: list[Point]) -> list[Point]:
+    """Name every line in a column beside the last point of its panel."""
     placed: list[Point] = []
-    for points in group(named, lambda point: point["panel"]).values():
-        pixels = [plot.pixels(point) for point in points]
-        free = spread(pixels, NAME_WIDTH, HEIGHT)
-        placed += [
-            point | {"dy": round(height - y, 1)}
-            for point, (_, y), height in zip(points, pixels, free, strict=True)
-        ]
+    for panel in _by_panel(points):
+        ends = list({point["mixer"]: point for point in panel}.values())
+        heights = [plot.pixels(end)[1] for end in ends]
+        last = max(float(end["x"]) for end in ends)
+        for end, y, free in zip(ends, heights, column(heights, HEIGHT), strict=True):
+            offset = _offset(last, NAME_GAP, free - y, (NAME_GAP - 2, free - y))
+            placed.append(end | offset | {"side": "left"})
     return placed
 
 
-def _finish(frame: Frame, layers: list[alt.Chart], datasets: dict[str, list[Point]]) -> Spec:
+def name_dots(plot: Plot, points: list[Point]) -> list[Point]:
+    """Name every dot beside it, or a little away where it is crowded."""
+    largest = max(float(point["memory"]) for point in points)
+    placed: list[Point] = []
+    for panel in _by_panel(points):
+        radii = [math.sqrt(LARGEST_DOT * float(p["memory"]) / largest / math.pi) for p in panel]
+        dots = [
+            Dot(*plot.pixels(point), radius, str(point["mixer"]))
+            for point, radius in zip(panel, radii, strict=True)
+        ]
+        line = [plot.pixels(point) for point in on_front(panel)]
+        for point, spot in zip(panel, around(dots, (WIDTH, HEIGHT), line), strict=True):
+            offset = _offset(float(point["x"]), spot.dx, spot.dy, spot.leader_end)
+            placed.append(point | offset | {"side": spot.side, "is_moved": spot.is_away})
+    return placed
+
+
+def _offset(x: float, dx: float, dy: float, leader_end: tuple[float, float]) -> Point:
+    """Say how many pixels from (x, y of its point) a name stands, and where a line to it ends."""
+    to_x, to_y = leader_end
+    pixels = {"dx": dx, "dy": dy, "to_x": to_x, "to_y": to_y}
+    return {"name_x": x, **{key: round(value, 1) for key, value in pixels.items()}}
+
+
+def _by_panel(points: list[Point]) -> list[list[Point]]:
+    return list(group(points, lambda point: point["panel"]).values())
+
+
+def _finish(plot: Plot, layers: list[alt.Chart], datasets: dict[str, list[Point]]) -> Spec:
     """Join the layers; the data goes in last, past Altair's slow validation of every point."""
     panel = alt.param(name="panel", value=0)
-    if len(frame.panels) > 1:
-        options, labels = list(range(len(frame.panels))), list(frame.panels)
-        choice = alt.binding_select(options=options, labels=labels, name="Show ")
+    panels = plot.frame.panels
+    if len(panels) > 1:
+        choice = alt.binding_select(
+            options=list(range(len(panels))), labels=list(panels), name="Show "
+        )
         panel = alt.param(name="panel", value=0, bind=choice)
     chart = alt.layer(*layers).add_params(panel).properties(width="container", height=HEIGHT)
     spec: Spec = chart.to_dict()
-    return spec | {"datasets": datasets, "config": CONFIG}
+    families = plot.frame.families
+    points = [point | {"family": families[str(point["mixer"])]} for point in datasets["points"]]
+    return spec | {"datasets": datasets | {"points": points}, "config": CONFIG}
 
 
 def _layer(dataset: str) -> alt.Chart:
@@ -146,15 +204,20 @@ def _marks(plot: Plot) -> alt.Chart:
     hover = alt.selection_point(
         name="hover", fields=["mixer"], on="pointerover", clear="pointerout", empty=True
     )
+    used = [family for family in COLOURS if family in plot.frame.families.values()]
+    colours = alt.Scale(domain=used, range=[COLOURS[family] for family in used])
+    legend = alt.Legend(title=None, columns=4, symbolType="circle", symbolSize=90)
     return (
         _layer("points")
         .encode(
             _x(plot),
             _y(plot),
-            alt.Color("mixer:N", scale=_cycle(plot.frame, COLOURS), legend=None),
+            alt.Color("family:N", scale=colours, legend=legend),
+            detail="mixer:N",
             opacity=alt.condition(hover, alt.value(1), alt.value(0.15)),
             tooltip=[
                 alt.Tooltip("mixer:N", title="mechanism"),
+                alt.Tooltip("family:N"),
                 alt.Tooltip("x:Q", title=plot.frame.x_title, format=",.4~r"),
                 alt.Tooltip("y:Q", title=plot.frame.y_title, format=",.4~r"),
             ],
@@ -165,48 +228,68 @@ def _marks(plot: Plot) -> alt.Chart:
 
 def _names(plot: Plot) -> alt.Chart:
     # the offsets are in the data: where a name may stand depends on its neighbours
-    dx, dy = alt.ExprRef("datum.dx"), alt.ExprRef("datum.dy")
-    text = _layer("names").mark_text(align="left", baseline="middle", dx=dx, dy=dy)
-    named: alt.Chart = text.encode(_x(plot), _y(plot), text="mixer:N")
+    text = _layer("names").mark_text(
+        align=alt.ExprRef("datum.side"),
+        baseline="middle",
+        dx=alt.ExprRef("datum.dx"),
+        dy=alt.ExprRef("datum.dy"),
+    )
+    named: alt.Chart = text.encode(_x(plot, "name_x"), _y(plot), text="mixer:N")
     return named
 
 
-def _x(plot: Plot) -> alt.X:
+def _leaders(plot: Plot) -> alt.Chart:
+    """Lead from a point to its name."""
+    rule = _layer("leaders").mark_rule(
+        color=THIN,
+        strokeWidth=0.6,
+        x2Offset=alt.ExprRef("datum.to_x"),
+        y2Offset=alt.ExprRef("datum.to_y"),
+    )
+    led: alt.Chart = rule.encode(_x(plot), _y(plot), x2="name_x:Q", y2="y:Q")
+    return led
+
+
+def _x(plot: Plot, field: str = "x") -> alt.X:
     axis = alt.Axis(format=",.4~r", grid=False, tickCount=6)
     if plot.frame.x_ticks:
         axis = alt.Axis(format="d", grid=False, values=list(plot.frame.x_ticks))
-    scale = alt.Scale(type=_kind(plot.frame.is_x_log), domain=list(plot.x_range), nice=False)
-    return alt.X("x:Q", title=plot.frame.x_title, scale=scale, axis=axis)
+    scale = _scale(plot.x_ranges, plot.frame.is_x_log)
+    return alt.X(f"{field}:Q", title=plot.frame.x_title, scale=scale, axis=axis)
 
 
 def _y(plot: Plot) -> alt.Y:
-    domain = alt.ExprRef(f"{[list(limits) for limits in plot.y_ranges]}[panel]")
-    scale = alt.Scale(type=_kind(plot.frame.is_y_log), domain=domain, nice=False)
     axis = alt.Axis(format=",.4~r", tickCount=6)
+    scale = _scale(plot.y_ranges, plot.frame.is_y_log)
     return alt.Y("y:Q", title=plot.frame.y_title, scale=scale, axis=axis)
 
 
-def _kind(is_log: bool) -> Literal["log", "linear"]:
-    return "log" if is_log else "linear"
-
-
-def _cycle(
-    frame: Frame, values: Sequence[str] | Sequence[Sequence[float]], every: int = 1
-) -> alt.Scale:
-    """Give a value to every name, the next one after `every` names."""
-    return alt.Scale(
-        domain=list(frame.names),
-        range=[values[i // every % len(values)] for i in range(len(frame.names))],
-    )
+def _scale(ranges: list[Range], is_log: bool) -> alt.Scale:
+    kind: Literal["log", "linear"] = "log" if is_log else "linear"
+    domain = alt.ExprRef(f"{[list(limits) for limits in ranges]}[panel]")
+    return alt.Scale(type=kind, domain=domain, nice=False)
 
 
 def _range(values: list[float], is_log: bool) -> Range:
     """Return the ends of an axis with a margin around the values."""
     low, high = min(values, default=1.0), max(values, default=1.0)
     if is_log:
-        return low / 1.2, high * 1.2
+        margin = max(1.1, (high / low) ** 0.06)
+        return low / margin, high * margin
     margin = 0.06 * (high - low) or 1.0
     return max(0.0, low - margin), high + margin
+
+
+def _extend(limits: Range, free: float, is_log: bool) -> Range:
+    """Move the upper end so that a share of the axis lies beyond the limits.
+
+    >>> _extend((0.0, 3.0), 0.25, is_log=False)
+    (0.0, 4.0)
+    """
+    low, high = limits
+    if is_log:
+        return low, float(low * (high / low) ** (1 / (1 - free)))
+    return low, low + (high - low) / (1 - free)
 
 
 def _share(value: float, limits: Range, is_log: bool) -> float:

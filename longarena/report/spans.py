@@ -1,44 +1,76 @@
-"""The chart of attention spans: how far each trained model looks, task by task."""
+"""The chart of attention spans: how far each trained model looks, task by task.
+
+A bar is the mean over the runs of one mechanism on one task; its name stands at its end.
+"""
+
+from statistics import fmean
 
 import altair as alt
 
 from longarena.report.chart import Chart
-from longarena.report.frame import COLOURS, CONFIG, HEIGHT, Spec
+from longarena.report.frame import CONFIG, Point, Spec
 from longarena.report.names import card, task_title
+from longarena.report.palette import COLOURS
 from longarena.store.record import SpanRecord
+from longarena.store.tables import group
+
+BAR_HEIGHT = 18
 
 
 def spans(records: list[SpanRecord]) -> Chart | None:
-    """Draw a bar per run; pointing at one tells its share of the sequence."""
+    """Draw a bar per mechanism and task; pointing at one tells its share of the sequence."""
     if not records:
         return None
-    values = [
-        {
-            "task": ", ".join(filter(None, [task_title(record.recipe.task.name), record.variant])),
-            "mixer": card(record.recipe.model.mixer).title,
-            "run": record.id,
-            "span": round(record.mean_span, 2),
-            "length": round(record.mean_length, 1),
-        }
-        for record in records
-    ]
-    bars = (
-        alt.Chart(alt.NamedData(name="spans"))
-        .mark_bar(color=COLOURS[0])
-        .encode(
-            x=alt.X("task:N", title=None, axis=alt.Axis(labelAngle=0, labelLimit=240)),
-            xOffset=alt.XOffset("run:N"),
-            y=alt.Y("span:Q", title="mean distance, tokens"),
-            color=alt.Color("mixer:N", title=None),
-            tooltip=["mixer:N", "task:N", "span:Q", alt.Tooltip("length:Q", title="mean length")],
-        )
-        .properties(width="container", height=HEIGHT)
-    )
-    spec: Spec = bars.to_dict()
+    bars = [_bar(found) for found in group(records, _place_of).values()]
     return Chart(
         name="spans",
         title="Required attention span",
         caption="The mean distance between a query and what it attends to, over heads, layers and "
-        "validation samples of a trained model.",
-        spec=spec | {"datasets": {"spans": values}, "config": CONFIG},
+        "validation samples of a trained model; the mean over its runs.",
+        spec=_spec(sorted(bars, key=lambda bar: (str(bar["task"]), -float(bar["span"])))),
     )
+
+
+def _place_of(record: SpanRecord) -> tuple[str, str]:
+    task = ", ".join(filter(None, [task_title(record.recipe.task.name), record.variant]))
+    return task, record.recipe.model.mixer
+
+
+def _bar(records: list[SpanRecord]) -> Point:
+    task, mixer = _place_of(records[0])
+    return {
+        "task": task,
+        "mixer": card(mixer).title,
+        "family": card(mixer).family,
+        "span": round(fmean(record.mean_span for record in records), 2),
+        "length": round(fmean(record.mean_length for record in records), 1),
+        "runs": len(records),
+    }
+
+
+def _spec(bars: list[Point]) -> Spec:
+    used = [family for family in COLOURS if family in {bar["family"] for bar in bars}]
+    order = list(dict.fromkeys(str(bar["mixer"]) for bar in bars))
+    colours = alt.Scale(domain=used, range=[COLOURS[family] for family in used])
+    longest = max(float(bar["span"]) for bar in bars)
+    base = alt.Chart(alt.NamedData(name="spans")).encode(
+        alt.X(
+            "span:Q",
+            title="mean distance, tokens",
+            scale=alt.Scale(domain=[0, 1.4 * longest]),
+            axis=alt.Axis(tickCount=6),
+        ),
+        alt.Y("task:N", title=None, axis=alt.Axis(labelLimit=190, grid=False)),
+        alt.YOffset("mixer:N", sort=order, scale=alt.Scale(paddingInner=0.25)),
+    )
+    legend = alt.Legend(title=None, columns=4, symbolType="circle")
+    layers = [
+        base.mark_bar().encode(
+            alt.Color("family:N", scale=colours, legend=legend),
+            tooltip=["mixer:N", "task:N", "span:Q", "length:Q", "runs:Q"],
+        ),
+        base.mark_text(align="left", dx=5).encode(text="mixer:N"),
+    ]
+    height = {"step": BAR_HEIGHT, "for": "offset"}
+    spec: Spec = alt.layer(*layers).properties(width="container").to_dict()
+    return spec | {"height": height, "datasets": {"spans": bars}, "config": CONFIG}

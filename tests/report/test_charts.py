@@ -1,11 +1,14 @@
 import json
-from itertools import pairwise
+import math
+from itertools import combinations, pairwise
 
+import numpy as np
 import pytest
 from report.examples import measure_record, run_record
 
 from longarena.report.charts import MAX_CURVE_POINTS, charts
-from longarena.report.frame import COLOURS
+from longarena.report.frame import HEIGHT
+from longarena.report.palette import COLOURS
 from longarena.store.costs import cost_tables
 from longarena.store.record import Curve
 from longarena.store.tables import accuracy_table
@@ -39,6 +42,21 @@ def test_the_picture_shows_accuracy_speed_and_memory_of_every_mechanism():
     assert values(spec, "x") == [1.0, 2.5]
     assert values(spec, "memory") == [1024.0, 256.0]
     assert values(spec, "y", "levels") == [17.0]
+
+
+def test_the_picture_marks_what_no_other_beats_in_accuracy_and_speed():
+    runs = [*RUNS, run_record("local", accuracy=0.33), run_record("performer", accuracy=0.2)]
+    speeds = {"local": 2.0, "performer": 9.0}
+    found = [measure_record(mixer, 2048, speed) for mixer, speed in speeds.items()]
+    spec = draw(runs, [*MEASUREMENTS, *found])["picture"]
+    assert values(spec, "mixer", "front") == [*NAMES, "Performer"]
+    assert values(spec, "x", "front") == [1.0, 2.5, 9.0]
+
+
+def test_every_panel_of_the_picture_has_a_front_of_its_own():
+    runs = [*RUNS, run_record("linear", accuracy=0.2, sets=["steps=1500"])]
+    spec = draw(runs, MEASUREMENTS)["picture"]
+    assert values(spec, "panel", "front") == [0, 0, 1]
 
 
 def test_the_picture_needs_both_accuracy_and_speed():
@@ -84,13 +102,37 @@ def test_columns_are_panels_to_choose_from_and_never_mix():
     assert panel["bind"]["labels"][1].endswith("steps=1500")
 
 
-def test_a_mechanism_has_one_colour_in_every_chart():
+def test_a_mechanism_has_the_colour_of_its_family_in_every_chart():
     drawn = draw(RUNS, MEASUREMENTS)
-    scales = {
-        json.dumps(spec["layer"][-2]["encoding"]["color"]["scale"]) for spec in drawn.values()
-    }
+    scales = {json.dumps(colour_of(spec)["scale"]) for spec in drawn.values()}
     assert len(drawn) == 4
     assert len(scales) == 1
+    assert json.loads(scales.pop())["range"] == [COLOURS["full attention"], COLOURS["kernels"]]
+    families = {(p["mixer"], p["family"]) for s in drawn.values() for p in s["datasets"]["points"]}
+    assert families == {(NAMES[0], "full attention"), (NAMES[1], "kernels")}
+
+
+def colour_of(spec):
+    encodings = [layer["encoding"] for layer in spec["layer"]]
+    return next(encoding["color"] for encoding in encodings if "color" in encoding)
+
+
+def test_the_names_of_eighteen_lines_stand_apart_in_a_column():
+    found = [
+        measure_record(f"own:M{i}", 1024 * n, 2 / n + i / 99) for i in range(18) for n in (1, 2)
+    ]
+    spec = draw([], found)["speed"]
+    assert len(set(values(spec, "name_x", "names"))) == 1
+    heights = sorted(height_of(name, spec) for name in spec["datasets"]["names"])
+    assert all(b - a > 12.9 for a, b in pairwise(heights))
+
+
+def height_of(name, spec):
+    ys = values(spec, "y")
+    low, high = min(ys), max(ys)
+    margin = max(1.1, (high / low) ** 0.06)
+    share = math.log(name["y"] * margin / low) / math.log(high * margin**2 / low)
+    return HEIGHT * (1 - share) + name["dy"]
 
 
 def luminance(colour):
@@ -99,8 +141,24 @@ def luminance(colour):
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("colour", COLOURS.values())
 def test_every_colour_is_seen_on_white_and_on_black(colour):
     on_white = 1.05 / (luminance(colour) + 0.05)
     on_dark = (luminance(colour) + 0.05) / (luminance("#141619") + 0.05)
     assert min(on_white, on_dark) >= 3
+
+
+# Machado et al. (2009): what is left of red, green and blue without one kind of cone
+WITHOUT_RED = np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]])
+WITHOUT_GREEN = np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]])
+# Ottosson (2020): linear colours to OKLab, in which equal distances look equal
+CONES = np.array([[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]])
+LAB = np.array([[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]])
+
+
+@pytest.mark.parametrize("view", [np.eye(3), WITHOUT_RED, WITHOUT_GREEN], ids=str)
+def test_families_can_be_told_apart_by_any_eye(view):
+    rgb = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in COLOURS.values()])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    seen = np.cbrt(np.clip(linear @ view.T, 0, 1) @ CONES.T) @ LAB.T
+    assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > 0.08

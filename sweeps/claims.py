@@ -1,0 +1,52 @@
+"""What the papers claim about their own parts, a line per run, with the `cpu` preset.
+
+Every line changes one thing in a mechanism; the line without a change is what it is compared with.
+"""
+
+from longarena import Recipe, override, preset
+
+TASKS = ("text", "image")
+
+CLAIMS = {
+    # pooling by predicted weights beats mean and max; the second level reads the first one's
+    # output and has weights of its own; it pays in some layers, and wider windows pay
+    "poolingformer": [
+        "",
+        "pool=mean",
+        "pool=max",
+        "mix=true",
+        "share_weights=true",
+        "layers=0",
+        "layers={depth}",
+        "window_1=32",
+        "window_1=256",
+        "window_2=256",
+        "window_2=1024",
+    ],
+    # windows that grow with depth beat windows of the same total width that do not
+    "longformer": ["", "window={growing}", "window={shrinking}"],
+    "local": ["block=128", "block={growing}", "block={shrinking}"],
+    # a small k is enough, and the error falls with it
+    "linformer": ["k=16", "k=64", "", "k=256"],
+    # more random features come nearer to the softmax
+    "performer": ["features=16", "features=64", "", "features=256"],
+    # the mechanism that the others approximate
+    "transformer": [""],
+}
+
+
+def recipes() -> list[Recipe]:
+    return [
+        variant(preset(task, mixer, "cpu"), change)
+        for mixer, changes in CLAIMS.items()
+        for change in changes
+        for task in TASKS
+    ]
+
+
+def variant(recipe: Recipe, change: str) -> Recipe:
+    depth = recipe.model.depth
+    # 128 on average, in even steps from the first layer to the last
+    growing = [round(128 * (2 * layer + 1) / depth) for layer in range(depth)]
+    filled = change.format(depth=depth, growing=growing, shrinking=growing[::-1])
+    return override(recipe, [f"model.{filled}"] if change else [])

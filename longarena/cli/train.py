@@ -14,6 +14,7 @@ from longarena.cli.output import (
     StoreFolder,
     Threads,
 )
+from longarena.measure.budget import check_budget, read_amount
 from longarena.recipes.presets import preset as preset_recipe
 from longarena.recipes.recipe import Recipe, override
 from longarena.runtime import set_up
@@ -32,6 +33,10 @@ def train(
     steps: Annotated[int | None, typer.Option(min=1, help="Train this many steps.")] = None,
     devices: Annotated[int, typer.Option(min=1, help="Processes that share the run.")] = 1,
     precision: Annotated[str | None, typer.Option(help="32, bf16-mixed or 16-mixed.")] = None,
+    max_mult_adds: Annotated[
+        str | None,
+        typer.Option(help="Refuse if one example takes more to predict: 500M, 1.5G, 2e9."),
+    ] = None,
     assignments: Assignments = None,
     runs: Runs = RUNS,
     store: StoreFolder = None,
@@ -45,6 +50,8 @@ def train(
     changes += [f'precision="{precision}"'] if precision else []
     recipe = override(recipe, [*changes, *(assignments or [])])
     set_up(threads)
+    if max_mult_adds is not None:
+        check_budget(recipe, read_amount(max_mult_adds))
     out = Output(quiet, json)
     record = train_recipe(recipe, runs, store, devices, out.progress)
     if not is_first_process():

@@ -2,10 +2,11 @@
 
 measure(["transformer", "linear"], lengths=(1024, 2048), store=Path("runs/records"))
 count(["transformer", "linear"], lengths=(1024, 2048))   the operations alone, without a clock
+count_recipes([recipe])                                  the same for whole recipes
 """
 
-from longarena.measure.counting import count
+from longarena.measure.counting import count, count_recipes
 from longarena.measure.session import measure
 from longarena.measure.work import SHAPES, Shape
 
-__all__ = ["SHAPES", "Shape", "count", "measure"]
+__all__ = ["SHAPES", "Shape", "count", "count_recipes", "measure"]

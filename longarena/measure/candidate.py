@@ -5,6 +5,7 @@ A mechanism is named as in the table or as `module:Class`, and may carry options
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ from longarena.measure.process import WorkerProcess
 from longarena.measure.speed import Participant
 from longarena.measure.work import Shape
 from longarena.model.config import ModelConfig
-from longarena.options import Value, read_value
+from longarena.options import read_value
+from longarena.recipes.presets import preset as preset_recipe
+from longarena.recipes.recipe import Recipe, override
 from longarena.runtime import machine, versions
 from longarena.store.record import Cost, Limits, Measurement, MeasureRecord, MeasureStatus
 
@@ -36,21 +39,39 @@ def read_mixer(text: str, shape: Shape) -> ModelConfig:
     >>> read_mixer("transformer[materialised=true]", shape).options
     {'materialised': True}
     """
+    return shape.with_mixer(*read_name(text))
+
+
+def read_name(text: str) -> tuple[str, dict[str, object]]:
+    """Take the name of a known mechanism and its options apart."""
     match = NAME_WITH_OPTIONS.fullmatch(text)
     if match is None:
         raise UserError(f"{text!r} is not of the form name or name[option=value,...]")
     attention.find(match["name"])
-    options: dict[str, Value] = {}
+    options: dict[str, object] = {}
     # a comma inside a list of values is followed by no name
     for assignment in re.split(r",\s*(?=\w+=)", match["options"] or ""):
         key, _, value = assignment.partition("=")
         options |= {key: read_value(value)} if assignment else {}
-    return shape.with_mixer(match["name"], options)
+    return match["name"], options
 
 
 def read_mixers(names: Sequence[str], shape: Shape) -> list[ModelConfig]:
     """Read several names; without any, take the whole table."""
     return [read_mixer(name, shape) for name in names or attention.MIXERS]
+
+
+def read_recipes(
+    names: Sequence[str], task: str, preset: str, assignments: Sequence[str]
+) -> list[Recipe]:
+    """Read mechanisms as recipes of a task, with all that a preset and assignments say."""
+    recipes = []
+    for name in names or attention.MIXERS:
+        mixer, options = read_name(name)
+        recipe = override(preset_recipe(task, mixer, preset), assignments)
+        own = [f"model.{key}={json.dumps(value)}" for key, value in options.items()]
+        recipes.append(override(recipe, own))
+    return recipes
 
 
 def name_mixer(model: ModelConfig) -> str:

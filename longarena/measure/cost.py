@@ -3,22 +3,35 @@
 torch's FlopCounterMode watches matrix products and convolutions; this file adds what it counts as
 nothing: attention kernels of the CPU and Fourier transforms. One Mult-Add is two operations.
 
+    attention        all that a mixer does, projections included, but for its convolutions
+    convolution      modules that weigh neighbours by a kernel, with the linear maps inside of
+                     them, and every convolution operator of a mixer
+    feed-forward     the MLP of every layer
+    head, embedding  the rest: pooling and the classifier's head (looking up a token is free)
+
 The growth of a cost with the length N is the exponent p of the best fit cost = c N^p, a straight
 line through the logarithms. A mechanism whose growth exceeds what its card claims is flagged.
 
 Choice: only products count. Additions, exponentials, sorting and gathering move memory rather
-than multiply, and no published count has them.
+        than multiply, and no published count has them; nor do products number by number, such as
+        a scale or the normaliser of linear attention.
+Choice: what is computed counts, also where it is hidden or zero afterwards: the corners of a
+        block of queries and keys, the padding of the last block, the zeros of a band.
+Choice: a branch of its own counts whole. The convolution half of the Lite Transformer has its GLU
+        and its output map in it, as its attention half has the projections; the feed-forward of the
+        Set Transformer's points is a part of its attention.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from longarena.attention import Mixer
+from longarena.attention import Mixer, compression, linformer, lite_transformer, pooling
 from longarena.measure.memory import allocations
 from longarena.measure.work import Step, Work
 from longarena.model.build import num_parameters
@@ -68,6 +81,29 @@ FORMULAS = {
 }
 
 
+CONVOLUTIONS = (
+    lite_transformer.Convolution,
+    pooling.DynamicConvolution,
+    linformer.Convolution,
+    compression.Convolution,
+)
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The Mult-Adds of one forward pass, by kind of layer."""
+
+    attention: int
+    convolution: int
+    feed_forward: int
+    head_and_embedding: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.attention + self.convolution + self.feed_forward + self.head_and_embedding
+
+
 def mult_adds(step: Step) -> int:
     """Count the Mult-Adds of a step."""
     return _count(step).get_total_flops() // 2
@@ -80,39 +116,64 @@ def _count(step: Step) -> FlopCounterMode:
     return counter
 
 
-def count_cost(work: Work) -> Cost:
-    """Count what a model costs per token of its batch, by kind of layer."""
-    tokens = work.ids.numel()
+def count_forward(work: Work) -> Kinds:
+    """Count one prediction of the batch, by kind of layer."""
+    work.model.eval()
     # with gradients on: torch's counter trips over views of parameters that are to have none
-    forward = _count(lambda: work.model(work.ids))
-    by_module = {
-        name: sum(flops.values()) / 2 / tokens for name, flops in forward.get_flop_counts().items()
-    }
-    mixer = _total(by_module, work.model, Mixer)
-    feed_forward = _total(by_module, work.model, FeedForward)
-    return Cost(
-        parameters=num_parameters(work.model),
-        mixer=mixer,
-        feed_forward=feed_forward,
-        head_and_embedding=forward.get_total_flops() / 2 / tokens - mixer - feed_forward,
-        training_step=mult_adds(work.train) / tokens,
-        activation_bytes=allocations(work.loss).kept_bytes,
+    counter = _count(lambda: work.model(work.ids))
+    flops = _Flops(work.model, counter.get_flop_counts())
+    layers = _outermost(work.model, (Mixer, FeedForward))
+    mixers = [name for name, module in layers.items() if isinstance(module, Mixer)]
+    mlps = [name for name in layers if name not in mixers]
+    branches = list(_outermost(work.model, CONVOLUTIONS))
+    in_branches = flops.of(branches, aten.convolution)
+    convolution = flops.of(branches) + flops.of(mixers, aten.convolution) - in_branches
+    return Kinds(
+        attention=(flops.of(mixers) - convolution) // 2,
+        convolution=convolution // 2,
+        feed_forward=flops.of(mlps) // 2,
+        head_and_embedding=(counter.get_total_flops() - flops.of([*mixers, *mlps])) // 2,
     )
 
 
-def _total(by_module: Mapping[str, float], model: nn.Module, kind: type[nn.Module]) -> float:
-    root = type(model).__name__
-    return sum(by_module.get(f"{root}.{name}", 0.0) for name in _outermost(model, kind))
+@dataclass(frozen=True)
+class _Flops:
+    """What torch counted for every module of a model, by operator."""
+
+    model: nn.Module
+    by_module: Mapping[str, Mapping[object, int]]
+
+    def of(self, names: Iterable[str], operator: object = None) -> int:
+        """Add up what some modules do, or what they do by one operator."""
+        root = type(self.model).__name__
+        found = [self.by_module.get(f"{root}.{name}", {}) for name in names]
+        if operator is not None:
+            return sum(counts.get(operator, 0) for counts in found)
+        return sum(sum(counts.values()) for counts in found)
 
 
-def _outermost(module: nn.Module, kind: type[nn.Module], name: str = "") -> Iterator[str]:
-    """Name the modules of a kind; what is inside a mixer belongs to the mixer."""
-    if isinstance(module, Mixer | FeedForward):
-        if isinstance(module, kind):
-            yield name
-        return
-    for child_name, child in module.named_children():
-        yield from _outermost(child, kind, f"{name}.{child_name}".lstrip("."))
+def _outermost(model: nn.Module, kinds: tuple[type[nn.Module], ...]) -> dict[str, nn.Module]:
+    """Find the modules of some kinds that are not inside of another of them."""
+    found: dict[str, nn.Module] = {}
+    for name, module in model.named_modules():  # the outer one comes first
+        if isinstance(module, kinds) and not any(name.startswith(f"{outer}.") for outer in found):
+            found[name] = module
+    return found
+
+
+def count_cost(work: Work) -> Cost:
+    """Count what a model costs per token of its batch."""
+    tokens = work.ids.numel()
+    forward = count_forward(work)
+    return Cost(
+        parameters=num_parameters(work.model),
+        attention=forward.attention / tokens,
+        convolution=forward.convolution / tokens,
+        feed_forward=forward.feed_forward / tokens,
+        head_and_embedding=forward.head_and_embedding / tokens,
+        training_step=mult_adds(work.train) / tokens,
+        activation_bytes=allocations(work.loss).kept_bytes,
+    )
 
 
 def growth(lengths: Sequence[int], costs: Sequence[float]) -> float:

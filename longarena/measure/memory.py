@@ -44,8 +44,7 @@ def allocations(step: Step) -> Allocations:
     profiler = profile(activities=[ProfilerActivity.CPU], profile_memory=True)
     with _silent_errors():
         profiler.start()
-    result = step()
-    with _silent_errors():
+        result = step()
         profiler.stop()
     recorded = profiler.profiler
     if recorded is None or recorded.kineto_results is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from longarena import attention
+from longarena.measure.budget import write_amount
 from longarena.measure.candidate import name_mixer
 from longarena.measure.cost import growth
 from longarena.measure.counting import Count
@@ -16,6 +17,7 @@ from longarena.store.record import Cost, Measurement, MeasureRecord
 BASELINE = "transformer"
 # a time has noise and caches in it that a count has not
 TIME_TOLERANCE, COUNT_TOLERANCE = 0.2, 0.1
+ABOVE = "above its claim"
 
 Row = dict[str, str]
 
@@ -96,30 +98,69 @@ def growth_rows(records: Sequence[MeasureRecord]) -> list[Row]:
             "memory": f"{found.memory:.2f}",
             "Mult-Adds of the mixer": f"{found.mult_adds:.2f}",
             "claimed": f"{found.claimed:.1f}",
-            "": "above its claim" if found.is_above_claim else "",
+            "": ABOVE if found.is_above_claim else "",
         }
         for found in growths(records)
     ]
 
 
-def count_rows(counts: Sequence[Count]) -> list[Row]:
-    """Write the operations of mechanisms by kind of layer, one line per count."""
+def count_rows(counts: Sequence[Count], limit: float | None = None) -> list[Row]:
+    """Write the operations of models by kind of layer, one line per count.
+
+    Those above the limit are marked, if there is one.
+    """
     base = {count.length: count.cost for count in counts if count.mixer == BASELINE}
-    return [_count_row(count, base.get(count.length)) for count in counts]
+    return [_count_row(count, base.get(count.length)) | _mark(count, limit) for count in counts]
 
 
 def _count_row(count: Count, base: Cost | None) -> Row:
     cost = count.cost
+    kinds = {
+        "attention": cost.attention,
+        "convolution": cost.convolution,
+        "feed-forward": cost.feed_forward,
+        "head, embedding": cost.head_and_embedding,
+    }
     return {
         "length": f"{count.length:,}",
         "mixer": count.mixer,
         "parameters": f"{cost.parameters:,}",
-        "mixers": f"{cost.mixer:,.0f}",
-        "feed-forward": f"{cost.feed_forward:,.0f}",
-        "head, embedding": f"{cost.head_and_embedding:,.0f}",
+        **{kind: f"{mult_adds:,.0f}" for kind, mult_adds in kinds.items()},
+        "most in": max(kinds, key=lambda kind: kinds[kind]),
         "training step": f"{cost.training_step:,.0f}",
         "ratio": f"{cost.training_step / base.training_step:.2f}" if base else "-",
         "activations MB": f"{cost.activation_bytes / 1e6:,.1f}",
+        "an example": write_amount(count.mult_adds),
+    }
+
+
+def _mark(count: Count, limit: float | None) -> Row:
+    is_above = limit is not None and count.mult_adds > limit
+    return {} if limit is None else {"": f"above {write_amount(limit)}" if is_above else ""}
+
+
+def count_growth_rows(counts: Sequence[Count]) -> list[Row]:
+    """Write how the counts of every mechanism grow, where there are two lengths or more."""
+    rows = []
+    for mixer in dict.fromkeys(count.mixer for count in counts):
+        own = [count for count in counts if count.mixer == mixer]
+        if len({count.length for count in own}) > 1:
+            rows.append(_count_growth_row(mixer, own))
+    return rows
+
+
+def _count_growth_row(mixer: str, counts: Sequence[Count]) -> Row:
+    lengths = [count.length for count in counts]
+    mult_adds = growth(lengths, [count.length * count.cost.mixer for count in counts])
+    activations = growth(lengths, [float(count.cost.activation_bytes) for count in counts])
+    claimed = attention.find(mixer.partition("[")[0]).card.exponent
+    is_above = max(mult_adds, activations) > claimed + COUNT_TOLERANCE
+    return {
+        "mixer": mixer,
+        "Mult-Adds of the mixer": f"{mult_adds:.2f}",
+        "activations": f"{activations:.2f}",
+        "claimed": f"{claimed:.1f}",
+        "": ABOVE if is_above else "",
     }
 
 

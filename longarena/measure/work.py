@@ -90,13 +90,14 @@ class Work:
         return tensors + (state if training else [])
 
 
-def prepare(model: ModelConfig, length: int, batch_size: int) -> Work:
-    """Build a model for sequences of one length, and a batch of them."""
+def prepare(model: ModelConfig, card: TaskCard, batch_size: int) -> Work:
+    """Build a model for a task, and a batch of random examples as long as its longest."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    classifier = build_classifier(model, byte_card(length), seed=0).to(device)
+    classifier = build_classifier(model, card, seed=0).to(device)
     rng = torch_rng(0, "measure")
-    ids = torch.randint(1, VOCAB_SIZE, (batch_size, 1, length), generator=rng)
-    labels = torch.randint(NUM_CLASSES, (batch_size,), generator=rng)
+    size = (batch_size, card.num_sequences, card.max_length)
+    ids = torch.randint(1, card.vocab_size, size, generator=rng)
+    labels = torch.randint(card.num_classes, (batch_size,), generator=rng)
     optimiser = AdamW(classifier.parameters(), fused=True)
     return Work(classifier, optimiser, ids.to(device), labels.to(device))
 

@@ -33,7 +33,7 @@ from longarena.measure.memory import (
     total_bytes,
 )
 from longarena.measure.messages import Answer, Command, Order
-from longarena.measure.work import Step, prepare
+from longarena.measure.work import Step, byte_card, prepare
 from longarena.runtime import peak_resident_bytes, set_up
 
 # the last is a library that finds no room to be loaded
@@ -93,7 +93,7 @@ class Bench:
         if order.model is None:
             self.steps = machine_steps()
         else:
-            self.work = prepare(order.model, order.length, order.batch_size)
+            self.work = prepare(order.model, byte_card(order.length), order.batch_size)
             self.steps = {"train": self.work.train, "predict": self.work.predict}
 
     def carry_out(self, command: Command) -> Answer:

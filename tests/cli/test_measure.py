@@ -18,13 +18,38 @@ def test_costs_are_counted_without_a_clock():
     )
     assert [entry["length"] for entry in found] == [64, 128]
     assert found[0]["cost"]["feed_forward"] == 2 * 2 * 64 * 128
+    assert "above_limit" not in found[0]
 
 
 def test_costs_are_shown_by_kind_of_layer():
     text = run("transformer", "linear", "--cost", "--lengths", "64", "--shape", "small").stdout
     assert "Mult-Adds per token" in text
-    assert "feed-forward" in text
-    assert "linear" in text
+    for column in ("attention", "convolution", "feed-forward", "head, embedding", "linear"):
+        assert column in text
+
+
+def test_a_recipe_is_counted_at_the_longest_length_of_its_task():
+    words = ["lite-transformer[split=0.25]", "--cost", "--task", "listops", "--preset", "small"]
+    changes = ["task.min_length=4", "task.max_length=100", "model.depth=1"]
+    words += [word for change in changes for word in ("--set", change)] + ["--json"]
+    [found] = json.loads(run(*words).stdout)
+    width, far, near, tokens = 64, 16, 48, 100
+    assert (found["mixer"], found["length"]) == ("lite-transformer[split=0.25]", tokens)
+    assert found["cost"]["attention"] == 4 * far**2 + 2 * tokens * far
+    assert found["cost"]["feed_forward"] == 2 * width * 128
+    assert found["cost"]["convolution"] > 3 * near**2
+
+
+def test_a_recipe_is_counted_at_other_lengths_when_asked():
+    words = ["linear", "--cost", "--task", "listops", "--lengths", "64,128", "--json"]
+    assert [found["length"] for found in json.loads(run(*words).stdout)] == [64, 128]
+
+
+@pytest.mark.parametrize(("limit", "above"), [("1k", True), ("1G", False)])
+def test_what_is_above_a_budget_is_marked(limit, above):
+    words = ["linear", "--cost", "--lengths", "64", "--shape", "small", "--max-mult-adds", limit]
+    assert ("above 1K" in run(*words).stdout) == above
+    assert json.loads(run(*words, "--json").stdout)[0]["above_limit"] == above
 
 
 @pytest.mark.parametrize(
@@ -35,6 +60,12 @@ def test_costs_are_shown_by_kind_of_layer():
         (["linear", "--lengths", "0"], "all must be at least 1"),
         (["linear", "--shape", "texts"], "unknown shape 'texts'; did you mean text"),
         (["linear[x=1]", "--cost"], "unknown option of linear 'x'"),
+        (["linear", "--task", "listops"], "--task means nothing without --cost"),
+        (["linear", "--cost", "--preset", "small"], "--preset means nothing without --task"),
+        (["linear", "--max-mult-adds", "5M"], "--max-mult-adds means nothing without --cost"),
+        (["linear", "--cost", "--max-mult-adds", "5X"], "--max-mult-adds '5X' is no number"),
+        (["linear", "--cost", "--task", "listops", "--shape", "text"], "leave out --shape"),
+        (["linear", "--cost", "--task", "listopps"], "unknown task 'listopps'"),
     ],
 )
 def test_a_mistake_is_one_line_with_a_remedy(words, message):

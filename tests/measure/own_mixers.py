@@ -7,6 +7,7 @@ import time
 import torch
 
 from longarena.attention import Mixer
+from longarena.attention.transformer import Transformer
 
 HOG_BYTES, SLOW_SECONDS = 64 << 20, 0.05
 
@@ -58,3 +59,13 @@ class Leaving(Plain):
         sys.stderr.write("my last words\n")
         sys.stderr.flush()
         os._exit(3)
+
+
+class Honest(Transformer):
+    """Attends to everything, as it says."""
+
+
+class Misdeclared(Transformer):
+    """Attends to everything and claims to be linear."""
+
+    card = Transformer.card.model_copy(update={"exponent": 1.0})

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from longarena.attention import MIXERS
 from longarena.measure.cost import count_cost, growth, mult_adds
-from longarena.measure.work import Shape, prepare
+from longarena.measure.work import Shape, byte_card, prepare
 
 WIDTH, DEPTH, HEADS, MLP, LENGTH, BATCH = 32, 2, 4, 64, 128, 2
 SHAPE = Shape(width=WIDTH, depth=DEPTH, num_heads=HEADS, mlp_width=MLP)
@@ -15,7 +15,7 @@ PROJECTIONS = 4 * WIDTH**2
 
 
 def cost(mixer, **options):
-    return count_cost(prepare(SHAPE.with_mixer(mixer, options), LENGTH, BATCH))
+    return count_cost(prepare(SHAPE.with_mixer(mixer, options), byte_card(LENGTH), BATCH))
 
 
 def heads(size=8, length=64, **kwargs):

@@ -1,6 +1,14 @@
 import pytest
 
-from longarena.measure.summary import growth_rows, growths, prediction_rows, training_rows
+from longarena.measure.counting import count
+from longarena.measure.summary import (
+    count_growth_rows,
+    count_rows,
+    growth_rows,
+    growths,
+    prediction_rows,
+    training_rows,
+)
 from longarena.measure.work import SHAPES
 from longarena.runtime import machine, versions
 from longarena.store.record import Cost, Limits, Measurement, MeasureRecord
@@ -27,7 +35,8 @@ def record(mixer, length, seconds, peak=10**6, mixer_cost=100.0, **fields):
         "metrics": metrics,
         "cost": Cost(
             parameters=1,
-            mixer=mixer_cost,
+            attention=mixer_cost,
+            convolution=0.0,
             feed_forward=100.0,
             head_and_embedding=50.0,
             training_step=750.0,
@@ -95,3 +104,27 @@ def test_growth_above_the_claim_is_flagged(seconds, peak, mixer_cost, is_above):
 
 def test_one_length_has_no_growth():
     assert growths([record("linear", 1024, 1.0)]) == []
+
+
+@pytest.mark.parametrize(("mixer", "flag"), [("Misdeclared", "above its claim"), ("Honest", "")])
+def test_a_mixer_that_claims_too_little_is_flagged_by_its_counts(mixer, flag):
+    name = f"measure.own_mixers:{mixer}"
+    [row] = count_growth_rows(count([name], lengths=[128, 256, 512], shape=SHAPES["small"]))
+    assert row[""] == flag
+    assert float(row["Mult-Adds of the mixer"]) > 1.5
+
+
+def test_short_sequences_spend_most_in_the_feed_forward_and_long_ones_in_attention():
+    # per token and layer 4 D D + 2 N D against 8 D D: they meet at N = 2 D
+    shape = SHAPES["small"].model_copy(update={"mlp_width": 256})
+    rows = count_rows(count(["transformer"], lengths=[64, 120, 136, 256], shape=shape))
+    assert [row["most in"] for row in rows] == ["feed-forward"] * 2 + ["attention"] * 2
+
+
+def test_what_is_above_the_limit_is_marked():
+    found = count(["linear"], lengths=[64, 128], shape=SHAPES["small"])
+    limit = (found[0].mult_adds + found[1].mult_adds) / 2
+    below, above = count_rows(found, limit)
+    assert below[""] == ""
+    assert above[""].startswith("above ")
+    assert "" not in count_rows(found)[0]

@@ -1,0 +1,59 @@
+"""A budget of Mult-Adds: what a model may cost for one example.
+
+Counted is one prediction of one whole example: a sequence of full length, or both of a pair. It
+is what the Lite Transformer's paper sets to 500M for a phone.
+
+Paper:  Wu et al. (2020), https://arxiv.org/abs/2004.11886
+"""
+
+import math
+import re
+
+from longarena.errors import UserError
+from longarena.measure.cost import count_forward
+from longarena.measure.work import prepare
+from longarena.recipes.recipe import Recipe, build_task
+
+UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+AMOUNT = re.compile(r"(?P<number>[\d_.]+(e\+?\d+)?)(?P<unit>[KMGT]?)", re.IGNORECASE)
+
+
+def read_amount(text: str) -> float:
+    """Read a number with or without a unit.
+
+    >>> read_amount("500M"), read_amount("1.5G"), read_amount("2e9"), read_amount("750000")
+    (500000000.0, 1500000000.0, 2000000000.0, 750000.0)
+    """
+    match = AMOUNT.fullmatch(text.strip())
+    try:
+        amount = float(match["number"]) * UNITS[match["unit"].upper()] if match else 0.0
+    except ValueError:
+        amount = 0.0
+    if not 0 < amount < math.inf:
+        raise UserError(
+            f"--max-mult-adds {text!r} is no number above zero; write 500M, 1.5G or 2e9"
+        )
+    return amount
+
+
+def write_amount(amount: float | int) -> str:
+    """Write a number with the unit that makes it short.
+
+    >>> write_amount(1_536_000_000), write_amount(999_999_999), write_amount(12)
+    ('1.54G', '1G', '12')
+    """
+    amount = float(f"{amount:.3g}")
+    unit = next((u for u in reversed(UNITS) if amount >= UNITS[u]), "")
+    return f"{amount / UNITS[unit]:.3g}{unit}"
+
+
+def check_budget(recipe: Recipe, limit: float | int) -> None:
+    """Refuse a recipe whose model costs more than the limit."""
+    card = build_task(recipe).card
+    mult_adds = count_forward(prepare(recipe.model, card, batch_size=1)).total
+    if mult_adds > limit:
+        raise UserError(
+            f"{card.name} {recipe.model.mixer} takes {write_amount(mult_adds)} Mult-Adds for an "
+            f"example of {card.max_length:,} tokens, more than --max-mult-adds "
+            f"{write_amount(limit)}; lower model.width, model.depth or model.mlp_width"
+        )

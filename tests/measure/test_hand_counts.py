@@ -1,0 +1,147 @@
+"""Mult-Adds of every mechanism, counted by hand: a mechanism without a hand count fails here.
+
+N tokens, width D in H heads of d, one layer, one sequence. A linear map of N tokens takes N D D, a
+comparison of n queries with m keys n m D over all heads, and so does a weighted sum of m values.
+"""
+
+import pytest
+
+from longarena.attention import MIXERS
+from longarena.measure.cost import count_forward
+from longarena.measure.work import Shape, byte_card, prepare
+
+N, D, H, MLP, CLASSES = 96, 32, 4, 64, 2
+d = D // H
+SHAPE = Shape(width=D, depth=1, num_heads=H, mlp_width=MLP)
+PROJECTIONS = 4 * N * D**2
+
+
+def attend(queries, keys, channels=D):
+    """Scores and weighted sum."""
+    return 2 * queries * keys * channels
+
+
+def longformer(window, block=64):
+    # one global token stands before the others; the last of two blocks is filled up
+    tokens, padded = N + 1, 2 * block
+    windows = 4 * tokens * D**2 + attend(padded, block + window + 1)
+    # its query, to every head's tokens and back, its value and its output; keys are tokens
+    return windows + 4 * D**2 + attend(1, tokens, H * D)
+
+
+def sinkhorn(block):
+    blocks = N // block
+    network = blocks * D * d + blocks * D * blocks
+    sorting = 2 * blocks * N * D  # of keys and of values
+    return PROJECTIONS + network + sorting + attend(N, 2 * block)
+
+
+def linear():
+    # values and answers are projected by the state: D numbers for each of D features
+    state = N * D**2 + 2 * D * d * D
+    return 2 * N * D**2 + state + N * D**2
+
+
+def performer(features):
+    features_of_q_and_k = 2 * N * features * D
+    normaliser = N * features * H
+    return PROJECTIONS + features_of_q_and_k + 2 * N * features * D + normaliser
+
+
+def routing(clusters, block):
+    members = N // clusters
+    scores = clusters * N * D // 2
+    far = attend(clusters * members, members, D // 2)
+    near = attend(N, 3 * block, D // 2)
+    return 3 * N * D**2 + scores + far + near
+
+
+def segments(segment, keys):
+    # every distance between a query and a key, both ways, has a vector
+    distances = keys + segment
+    return distances * D**2 + attend(N, keys) + N * distances * D
+
+
+def set_transformer(points):
+    think = points * D**2
+    points_read = 2 * points * D**2 + 2 * N * D**2 + attend(points, N)
+    tokens_read = 2 * N * D**2 + 2 * points * D**2 + attend(N, points)
+    return points_read + think + tokens_read
+
+
+def poolingformer(window_1, window_2, stride, block=64):
+    padded = 2 * block
+    slots = (block + window_2) // stride + 2
+    return 7 * N * D**2 + attend(padded, block + window_1) + attend(padded, slots)
+
+
+# mechanism: its options, the Mult-Adds of attention, those of convolution
+HAND_COUNTS = {
+    "transformer": ({}, PROJECTIONS + attend(N, N), 0),
+    "local": ({"block": 16}, PROJECTIONS + attend(N, 16), 0),
+    # half of the heads see three strides, the others their column
+    "sparse": (
+        {"stride": 8},
+        PROJECTIONS + attend(N, 3 * 8, D // 2) + attend(N, N // 8, D // 2),
+        0,
+    ),
+    "longformer": ({"window": 16}, longformer(16), 0),
+    "linformer": ({"k": 16}, 2 * N * D**2 + 16 * N * D + 2 * 16 * D**2 + attend(N, 16), 0),
+    # two rounds of 33 rotated directions; a chunk sees itself and the one before
+    "reformer": (
+        {"bucket_size": 16, "num_hashes": 2},
+        3 * N * D**2 + 2 * N * D * 33 + 2 * attend(N, 2 * 16),
+        0,
+    ),
+    "sinkhorn": ({"block": 16}, sinkhorn(16), 0),
+    "synthesizer": ({"rank": d}, 2 * N * D**2 + attend(N, N), 0),
+    # a global block sees all, the others five blocks
+    "bigbird": (
+        {"block": 8, "window": 3, "random": 1, "global_blocks": 1},
+        PROJECTIONS + attend(8, N) + attend(N - 8, 5 * 8),
+        0,
+    ),
+    "linear": ({}, linear(), 0),
+    "performer": ({"features": 16}, performer(16), 0),
+    "routing": ({"clusters": 6, "block": 16}, routing(6, 16), 0),
+    "transformer-xl": ({"segment": 16, "memory": 16}, PROJECTIONS + segments(16, 32), 0),
+    # slots of four tokens are made by one map of 4 D to D, and have keys and values of their own
+    "compressive": (
+        {"segment": 16, "memory": 16, "compressed": 16, "rate": 4},
+        PROJECTIONS + 2 * N // 4 * D**2 + segments(16, 48),
+        N // 4 * 4 * D * D,
+    ),
+    "set-transformer": ({"inducing": 8}, set_transformer(8), 0),
+    "image-transformer": ({"block": 16, "memory": 32}, PROJECTIONS + attend(N, 32), 0),
+    # keys and values: three weights for each of N / 2 slots are predicted, then applied
+    "poolingformer": (
+        {"window_1": 16, "window_2": 32, "kernel": 3, "stride": 2},
+        poolingformer(16, 32, 2),
+        2 * 2 * N // 2 * 3 * D,
+    ),
+    # half of the channels each; a band of 32 + 3 - 1 columns, between a GLU and a linear map
+    "lite-transformer": (
+        {"kernel": 3},
+        PROJECTIONS // 4 + attend(N, N, D // 2),
+        3 * N * (D // 2) ** 2 + N * (32 + 3 - 1) * D // 2,
+    ),
+}
+
+
+def counted(mixer, options):
+    return count_forward(prepare(SHAPE.with_mixer(mixer, options), byte_card(N), batch_size=1))
+
+
+@pytest.mark.parametrize("mixer", MIXERS)
+def test_the_counter_finds_what_was_counted_by_hand(mixer):
+    options, attention, convolution = HAND_COUNTS[mixer]
+    found = counted(mixer, options)
+    assert (found.attention, found.convolution) == (attention, convolution)
+
+
+@pytest.mark.parametrize("mixer", MIXERS)
+def test_the_layers_around_a_mixer_are_counted_apart(mixer):
+    found = counted(mixer, HAND_COUNTS[mixer][0])
+    tokens = N + 1 if mixer == "longformer" else N
+    assert found.feed_forward == 2 * tokens * D * MLP
+    assert found.head_and_embedding == D * MLP + MLP * CLASSES

@@ -33,7 +33,7 @@ def tour(
     store = runs / "records"
     for mixer in MIXERS:
         recipe = override(preset(TASK, mixer), [f"steps={steps}"] if steps else [])
-        output.say(*describe(train(recipe, runs, store, progress=output.progress)))
+        output.say(*describe(train(recipe, runs, store=store, progress=output.progress)))
     measure(MIXERS, store=store, lengths=LENGTHS, shape=SHAPES["small"], progress=output.progress)
     page = report(store, out)
     output.say(

@@ -33,6 +33,10 @@ def train(
     steps: Annotated[int | None, typer.Option(min=1, help="Train this many steps.")] = None,
     devices: Annotated[int, typer.Option(min=1, help="Processes that share the run.")] = 1,
     precision: Annotated[str | None, typer.Option(help="32, bf16-mixed or 16-mixed.")] = None,
+    compile: Annotated[bool, typer.Option("--compile", help="Compile the model first.")] = False,
+    log: Annotated[
+        Literal["tensorboard"] | None, typer.Option(help="Write TensorBoard events too.")
+    ] = None,
     max_mult_adds: Annotated[
         str | None,
         typer.Option(help="Refuse if one example takes more to predict: 500M, 1.5G, 2e9."),
@@ -48,12 +52,20 @@ def train(
     recipe = preset_recipe(task, mixer, preset, seed)
     changes = [f"steps={steps}"] if steps else []
     changes += [f'precision="{precision}"'] if precision else []
+    changes += ["compile=true"] if compile else []
     recipe = override(recipe, [*changes, *(assignments or [])])
     set_up(threads)
     if max_mult_adds is not None:
         check_budget(recipe, read_amount(max_mult_adds))
     out = Output(quiet, json)
-    record = train_recipe(recipe, runs, store, devices, out.progress)
+    record = train_recipe(
+        recipe,
+        runs,
+        store=store,
+        devices=devices,
+        tensorboard=log == "tensorboard",
+        progress=out.progress,
+    )
     if not is_first_process():
         return
     out.result(record.model_dump(mode="json"))

@@ -12,8 +12,9 @@ class ModelConfig(Options):
 
     Queries, keys and values have `qkv_width` channels, None for as many as the tokens.
 
-    `reversible` layers keep no activations (`reversible.py`); with `mlp_chunks` > 1 the MLP takes a
-    sequence in so many pieces and keeps nothing of them. Both save memory and cost time.
+    `reversible` layers keep no activations (`reversible.py`); `recompute` keeps only what goes into
+    each layer; with `mlp_chunks` > 1 the MLP takes a sequence in so many pieces and keeps nothing
+    of them. All three save memory and cost time.
     """
 
     mixer: str
@@ -27,6 +28,7 @@ class ModelConfig(Options):
     pooling: Literal["mean", "cls", "pma"]
     dropout: float = Field(ge=0, lt=1)
     reversible: bool = False
+    recompute: bool = False
     mlp_chunks: int = Field(1, gt=0)
 
     @model_validator(mode="after")
@@ -36,4 +38,12 @@ class ModelConfig(Options):
                 raise ValueError(
                     f"{name} {channels} is not a multiple of num_heads {self.num_heads}"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _one_way_to_save_layers(self) -> "ModelConfig":
+        if self.reversible and self.recompute:
+            raise ValueError(
+                "reversible layers keep nothing to compute again; choose one of the two"
+            )
         return self

@@ -81,7 +81,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(Layer(config, mixer) for mixer in mixers)
         self.norm = nn.LayerNorm(config.width, NORM_EPSILON)
-        self.reversible = config.reversible
+        self.reversible, self.recompute = config.reversible, config.recompute
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         if self.reversible:
@@ -89,8 +89,15 @@ class Encoder(nn.Module):
             x = run_reversible(layers, x, mask, list(self.layers.parameters()))
         else:
             for layer in self.layers:
-                x = layer(x, mask)
+                x = self._run(layer, x, mask)
         y: Tensor = self.norm(x)
+        return y
+
+    def _run(self, layer: nn.Module, x: Tokens, mask: Mask) -> Tokens:
+        """Run a layer; if asked, keep only what went in and compute the rest again later."""
+        y: Tensor = (
+            checkpoint(layer, x, mask, use_reentrant=False) if self.recompute else layer(x, mask)
+        )
         return y
 
     def mixers(self) -> Iterator[Mixer]:

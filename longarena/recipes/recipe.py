@@ -35,13 +35,18 @@ class TaskChoice(Options):
 
 
 class Optimiser(Options):
-    """AdamW with decoupled weight decay; gradients are cut at `clip` (global norm)."""
+    """AdamW with decoupled weight decay; gradients are cut at `clip` (global norm).
+
+    `decay` says which parameters it makes smaller: all, or only the matrices, which leaves out the
+    norms and biases.
+    """
 
     rate: float = Field(gt=0)
     beta_1: float = Field(0.9, ge=0, lt=1)
     beta_2: float = Field(0.98, ge=0, lt=1)
     epsilon: float = Field(1e-9, gt=0)
     weight_decay: float = Field(0.0, ge=0)
+    decay: Literal["all", "matrices"] = "all"
     clip: float | None = Field(None, gt=0)
 
 
@@ -49,6 +54,7 @@ class Recipe(Options):
     """Everything that decides a run's numbers.
 
     `accumulate` computes a batch in so many parts, which needs less memory for the same update.
+    Training ends early once `patience` validations in a row have brought no better accuracy.
     """
 
     preset: str
@@ -58,11 +64,14 @@ class Recipe(Options):
     schedule: Schedule
     batch_size: int = Field(gt=0)
     accumulate: int = Field(1, gt=0)
+    label_smoothing: float = Field(0.0, ge=0, lt=1)
     steps: int = Field(gt=0)
     evaluate_every: int = Field(gt=0)
+    patience: int | None = Field(None, gt=0)
     log_every: int = Field(gt=0)
     checkpoint_every: int = Field(gt=0)
     precision: Literal["32", "bf16-mixed", "16-mixed"] = "32"
+    compile: bool = False
     seed: int = Field(0, ge=0)
 
     @property

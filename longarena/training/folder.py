@@ -40,6 +40,10 @@ class RunFolder:
         return self.path / "log.jsonl"
 
     @property
+    def tensorboard(self) -> Path:
+        return self.path / "tensorboard"
+
+    @property
     def record(self) -> Path:
         return self.path / "record.json"
 

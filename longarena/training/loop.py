@@ -22,10 +22,11 @@ from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
 from longarena.training.checkpoint import load_tensors
 from longarena.training.devices import launch
-from longarena.training.evaluate import evaluate, majority_share
+from longarena.training.evaluate import Evaluation, evaluate, majority_share
 from longarena.training.folder import RunFolder
-from longarena.training.run import Run
+from longarena.training.run import Host, Run
 from longarena.training.stop import stop_requests
+from longarena.training.tensorboard import check_tensorboard
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -35,11 +36,13 @@ COLLAPSE_MARGIN = 0.01
 LATE = 0.75
 
 
-def train(
+def train(  # noqa: PLR0913 - the one call from outside: everything but the recipe by its name
     recipe: Recipe,
     runs: Path = Path("runs"),
+    *,
     store: Path | None = None,
     devices: int = 1,
+    tensorboard: bool = False,
     progress: Progress = SILENT,
 ) -> RunRecord:
     """Bring the run of a recipe to its end and return its record.
@@ -47,27 +50,29 @@ def train(
     A run that has ended is only read; one that was stopped goes on from its last checkpoint. The
     record is also written to `store`, by default the folder `records` beside the runs.
     """
+    if tensorboard:
+        check_tensorboard()
     fabric = launch(devices, recipe.precision, recipe.batch_size)
     folder = RunFolder.of(runs, recipe)
     busy = f"run {recipe.id} is in use by another process ({folder.path}); wait for it to end"
     with locked(folder.lock, busy) if fabric.is_global_zero else nullcontext():
         record = folder.read_record()
         if record is None:
-            record = _train(fabric, recipe, folder, progress)
+            progress = progress if fabric.is_global_zero else SILENT
+            record = _train(Host(fabric, progress, tensorboard), recipe, folder)
         if fabric.is_global_zero:
             write_record(store or runs / "records", record)
     return record
 
 
-def _train(fabric: "Fabric", recipe: Recipe, folder: RunFolder, progress: Progress) -> RunRecord:
+def _train(host: Host, recipe: Recipe, folder: RunFolder) -> RunRecord:
     """Train to the end; the first process prepares the data and writes the record."""
-    task = build_task(recipe)
-    progress = progress if fabric.is_global_zero else SILENT
+    task, fabric = build_task(recipe), host.fabric
     with fabric.rank_zero_first():
-        data = obtain(task, default_home(), progress)
+        data = obtain(task, default_home(), host.progress)
         if fabric.is_global_zero:
             folder.write_recipe(recipe)
-    run = Run(fabric, recipe, folder, data, progress)
+    run = Run(host, recipe, folder, data)
     with stop_requests() as stop:
         status = run.fit(stop)
     record = _conclude(run, data, status)
@@ -80,10 +85,10 @@ def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> 
     """Score the best parameters of a run on a split."""
     recipe = folder.read_recipe()
     data = obtain(build_task(recipe), default_home(), progress)
-    return _score_best(launch(1, recipe.precision, 1), recipe, folder, data.split(split))
+    return _score_best(launch(1, recipe.precision, 1), recipe, folder, data.split(split)).score
 
 
-def _score_best(fabric: "Fabric", recipe: Recipe, folder: RunFolder, split: Split) -> SplitScore:
+def _score_best(fabric: "Fabric", recipe: Recipe, folder: RunFolder, split: Split) -> Evaluation:
     if not folder.best.exists():
         raise UserError(f"run {recipe.id} has not been validated yet; train it further first")
     classifier = build_classifier(recipe.model, build_task(recipe).card, recipe.seed)
@@ -95,14 +100,15 @@ def _score_best(fabric: "Fabric", recipe: Recipe, folder: RunFolder, split: Spli
 def _conclude(run: Run, data: Store, status: Status) -> RunRecord:
     """Read the test split, once, with the parameters that did best on validation."""
     state, recipe, train_split = run.state, run.recipe, data.split("train")
-    test = None
+    found = None
     if status != "diverged":
-        test = _score_best(run.fabric, recipe, run.folder, data.split("test"))
+        found = _score_best(run.fabric, recipe, run.folder, data.split("test"))
         status = "collapsed" if has_collapsed(run.folder, train_split) else status
     seconds = max(state.timed_seconds, 1e-9)
     metrics = RunMetrics(
         valid=state.best,
-        test=test,
+        test=found.score if found else None,
+        confusion=found.confusion.tolist() if found else None,
         majority=majority_share(train_split, data.split("test")),
         best_step=state.best_step,
         steps=state.step,

@@ -8,6 +8,7 @@ with the same number of threads).
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -19,7 +20,7 @@ from longarena.data.batches import Batch, TrainingBatches, one_ahead
 from longarena.data.ragged import Store
 from longarena.model.build import build_classifier
 from longarena.options import Value
-from longarena.progress import Progress
+from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe, build_task
 from longarena.recipes.schedule import rate
 from longarena.seeding import seeded
@@ -28,7 +29,9 @@ from longarena.training import checkpoint
 from longarena.training.checkpoint import Checkpoint
 from longarena.training.evaluate import evaluate
 from longarena.training.folder import Log, RunFolder
+from longarena.training.optimiser import build_optimiser, load_state_tensors, state_tensors
 from longarena.training.stop import Interrupted, StopRequest
+from longarena.training.tensorboard import TensorBoardLog
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -53,28 +56,35 @@ class Progressed(BaseModel):
     curve_accuracy: list[float] = []
 
 
+@dataclass(frozen=True)
+class Host:
+    """What a run is given to run in: its devices, and where it speaks."""
+
+    fabric: "Fabric"
+    progress: Progress = SILENT
+    tensorboard: bool = False
+
+
 class Run:
     """A recipe's model on its way from step 0 to the last."""
 
-    def __init__(
-        self, fabric: "Fabric", recipe: Recipe, folder: RunFolder, data: Store, progress: Progress
-    ) -> None:
-        self.fabric, self.recipe, self.folder, self.progress = fabric, recipe, folder, progress
+    def __init__(self, host: Host, recipe: Recipe, folder: RunFolder, data: Store) -> None:
+        self.fabric, self.progress = host.fabric, host.progress
+        self.recipe, self.folder = recipe, folder
         self.classifier = build_classifier(recipe.model, build_task(recipe).card, recipe.seed)
-        options = recipe.optimiser
-        optimiser = torch.optim.AdamW(
-            self.classifier.parameters(),
-            lr=options.rate,
-            betas=(options.beta_1, options.beta_2),
-            eps=options.epsilon,
-            weight_decay=options.weight_decay,
-            fused=True,
-        )
+        if recipe.compile:
+            # batches differ in length, and a graph for each length would be compiled for ever
+            self.classifier.compile(dynamic=True)
+        optimiser = build_optimiser(self.classifier, recipe.optimiser)
         self.model, self.optimiser = self.fabric.setup(self.classifier, optimiser)
         self.valid = data.split("valid")
         self.batches = TrainingBatches(data.split("train"), recipe.batch_size, recipe.seed)
         self.state = self._resume()
-        self.log = Log(folder.log, self.state.step) if fabric.is_global_zero else None
+        self.logs: list[Log | TensorBoardLog] = []
+        if self.fabric.is_global_zero:
+            self.logs.append(Log(folder.log, self.state.step))
+            if host.tensorboard:
+                self.logs.append(TensorBoardLog(folder.tensorboard, self.state.step))
 
     def fit(self, stop: StopRequest) -> Status:
         """Train from where the run stands to its last step."""
@@ -84,6 +94,8 @@ class Run:
         untimed = state.step + UNTIMED_STEPS
         with self.progress.bar(f"training {name}", recipe.steps, done=state.step) as bar:
             for batch in batches:
+                if self._is_exhausted():
+                    break
                 self._timed_step(batch, is_timed=state.step >= untimed)
                 if state.step % recipe.log_every == 0 or state.step == recipe.steps:
                     note = self._write_log()
@@ -102,6 +114,12 @@ class Run:
                         f"({self.folder.path}); the same command goes on from there"
                     )
         return "finished"
+
+    def _is_exhausted(self) -> bool:
+        """Tell whether so many validations as the recipe allows have brought nothing better."""
+        patience, state = self.recipe.patience, self.state
+        since_best = [step for step in state.curve_steps if step > state.best_step]
+        return patience is not None and len(since_best) >= patience
 
     def _is_asked(self, stop: StopRequest) -> bool:
         """Stop together: one process that was asked is enough."""
@@ -143,13 +161,17 @@ class Run:
         """Add the gradient of a part, and count its loss and right answers."""
         part = part.to(self.fabric.device)
         logits = self.model(part.ids)
-        loss_sum = F.cross_entropy(logits, part.labels, reduction="sum")
+        loss_sum = F.cross_entropy(
+            logits, part.labels, reduction="sum", label_smoothing=self.recipe.label_smoothing
+        )
         # the processes average their gradients, so each makes its own as large as all together
         loss = loss_sum * (self.fabric.world_size / whole)
         extra = self.classifier.extra_loss()
         self.fabric.backward(loss if extra is None else loss + extra / self.recipe.accumulate)
+        # what is written down is never smoothed, so that it can be compared
+        told = float(F.cross_entropy(logits.detach(), part.labels, reduction="sum"))
         correct = int((logits.argmax(dim=1) == part.labels).sum())
-        found = (float(loss_sum.detach()), correct, len(part.labels))
+        found = (told, correct, len(part.labels))
         self.state.totals = [a + b for a, b in zip(self.state.totals, found, strict=True)]
 
     def _write_log(self) -> str | None:
@@ -158,19 +180,24 @@ class Run:
         loss_sum, correct, count = self._sum(state.totals)
         loss, accuracy = loss_sum / count, correct / count
         steps_per_second = state.timed_steps / state.timed_seconds if state.timed_seconds else 0.0
+        tokens_per_second = state.timed_tokens / state.timed_seconds if state.timed_seconds else 0.0
         self._tell(
             loss=loss if math.isfinite(loss) else None,
             accuracy=accuracy,
             rate=self.optimiser.param_groups[0]["lr"],
             steps_per_second=round(steps_per_second, 3),
+            tokens_per_second=round(tokens_per_second),
         )
         state.totals = NOTHING
-        return f"loss {loss:.3f} accuracy {accuracy:.1%}" if math.isfinite(loss) else None
+        if not math.isfinite(loss):
+            return None
+        return f"loss {loss:.3f} accuracy {accuracy:.1%} {tokens_per_second:,.0f} tokens/s"
 
     def _validate(self) -> None:
         """Score the validation split and keep the parameters if they are the best so far."""
         state = self.state
-        score = evaluate(self.model, self.valid, self.recipe.batch_size, self.fabric.device)
+        found = evaluate(self.model, self.valid, self.recipe.batch_size, self.fabric.device)
+        score = found.score
         self._tell(valid_accuracy=score.accuracy, valid_loss=score.loss)
         state.curve_steps.append(state.step)
         state.curve_accuracy.append(score.accuracy)
@@ -187,16 +214,16 @@ class Run:
         return added.tolist() if isinstance(added, Tensor) else list(numbers)
 
     def _tell(self, **values: Value) -> None:
-        if self.log is not None:
-            self.log.write(self.state.step, **values)
+        for log in self.logs:
+            log.write(self.state.step, **values)
 
     def _save(self) -> None:
         state = self.state.model_copy(update={"totals": self._sum(self.state.totals)})
         if not self.fabric.is_global_zero:
             return
         tensors = {f"model/{key}": value for key, value in self.classifier.state_dict().items()}
-        for index, slots in self.optimiser.state_dict()["state"].items():
-            tensors |= {f"optimiser/{index}/{key}": value for key, value in slots.items()}
+        state_of = state_tensors(self.optimiser)
+        tensors |= {f"optimiser/{key}": value for key, value in state_of.items()}
         moment = Checkpoint(state.step, tensors, state.model_dump(mode="json"))
         checkpoint.save(self.folder.checkpoints, moment)
 
@@ -205,18 +232,12 @@ class Run:
         found = checkpoint.latest(self.folder.checkpoints, self.progress)
         if found is None:
             return Progressed()
-        model: dict[str, Tensor] = {}
-        slots: dict[int, dict[str, Tensor]] = {}
+        tensors: dict[str, dict[str, Tensor]] = {"model": {}, "optimiser": {}}
         for key, value in found.tensors.items():
             kind, _, name = key.partition("/")
-            if kind == "model":
-                model[name] = value
-            else:
-                index, _, slot = name.partition("/")
-                slots.setdefault(int(index), {})[slot] = value
-        self.classifier.load_state_dict(model)
-        groups = self.optimiser.state_dict()["param_groups"]
-        self.optimiser.load_state_dict({"state": slots, "param_groups": groups})
+            tensors[kind][name] = value
+        self.classifier.load_state_dict(tensors["model"])
+        load_state_tensors(self.optimiser, tensors["optimiser"])
         self.progress.say(f"resuming {self.recipe.id} from step {found.step}")
         state = Progressed.model_validate(found.state)
         # the first process goes on counting for all

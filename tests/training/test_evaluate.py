@@ -21,7 +21,9 @@ class Echo(torch.nn.Module):
 
 
 def test_accuracy_and_loss_are_over_all_examples():
-    score = evaluate(Echo(), split_of([0, 1, 2, 2, 1]), 2, torch.device("cpu"))
+    found = evaluate(Echo(), split_of([0, 1, 2, 2, 1]), 2, torch.device("cpu"))
+    score = found.score
+    assert found.confusion.tolist() == [[1, 0, 0], [0, 2, 0], [2, 0, 0]]
     assert score.accuracy == pytest.approx(3 / 5)
     right, wrong = np.log(1 + 2 * np.exp(-10)), 10 + np.log(1 + 2 * np.exp(-10))
     assert score.loss == pytest.approx((3 * right + 2 * wrong) / 5, rel=1e-4)

@@ -5,6 +5,7 @@ import signal
 
 import pytest
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from training.runs import small_recipe
 
 from longarena.data.files import locked
@@ -164,3 +165,44 @@ def test_a_run_that_learns_nothing_is_called_collapsed(tmp_path):
 def test_a_run_that_learns_is_called_finished(tmp_path):
     changes = ["steps=60", "task.max_length=6", "task.min_length=4", "optimiser.rate=0.01"]
     assert train(small_recipe("transformer", *changes), tmp_path / "runs").status == "finished"
+
+
+def test_the_confusion_adds_up_to_the_test_accuracy(finished):
+    rows, test = finished.metrics.confusion, finished.metrics.test
+    assert sum(map(sum, rows)) == test.examples
+    assert sum(rows[i][i] for i in range(len(rows))) == round(test.accuracy * test.examples)
+
+
+def test_smoothed_labels_change_the_training_but_not_what_is_written(finished, tmp_path):
+    smooth = train(small_recipe("linear", "label_smoothing=0.3"), tmp_path / "smooth")
+    logs = [
+        RunFolder.of(tmp_path / name, record.recipe)
+        for name, record in (("runs", finished), ("smooth", smooth))
+    ]
+    plain, smoothed = (next(x["loss"] for x in lines(log) if "loss" in x) for log in logs)
+    assert smooth.metrics.test.loss != finished.metrics.test.loss
+    # three steps with a tiny rate: as good as the same model, of which a smoothed loss is larger
+    assert smoothed == pytest.approx(plain, rel=0.02)
+
+
+def test_smoothing_is_that_of_torch(tmp_path):
+    """With nearly all of the label smoothed away the answers become even."""
+    changes = ["label_smoothing=0.99", "steps=60", "optimiser.rate=0.01"]
+    even = train(small_recipe("linear", *changes), tmp_path / "runs")
+    assert even.metrics.test.loss == pytest.approx(math.log(10), abs=0.1)
+
+
+def test_tensorboard_gets_the_numbers_of_the_log(tmp_path):
+    recipe = small_recipe()
+    train(recipe, tmp_path, tensorboard=True)
+    folder = RunFolder.of(tmp_path, recipe)
+    events = EventAccumulator(str(folder.tensorboard)).Reload().Scalars("loss")
+    logged = [(line["step"], line["loss"]) for line in lines(folder) if "loss" in line]
+    assert [(event.step, pytest.approx(event.value, rel=1e-6)) for event in events] == logged
+
+
+def test_without_tensorboard_nothing_is_trained(tmp_path, monkeypatch):
+    monkeypatch.setattr("longarena.training.tensorboard.find_spec", lambda _: None)
+    with pytest.raises(UserError, match=r"pip install 'longarena\[tensorboard\]'"):
+        train(small_recipe(), tmp_path / "runs", tensorboard=True)
+    assert not (tmp_path / "runs").exists()

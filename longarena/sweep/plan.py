@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal, NamedTuple
 
+from longarena.errors import UserError
 from longarena.recipes.recipe import Recipe
 from longarena.store.changes import flatten, write
 from longarena.store.folder import find_run_record, write_record
@@ -79,7 +80,10 @@ def look(recipe: Recipe, names: Names, places: Places) -> PlannedRun:
     if isinstance(found, RunRecord):
         return PlannedRun(recipe, names, "done", found.metrics.steps, record=found)
     folder = RunFolder.of(places.runs, recipe)
-    record = folder.read_record()
+    try:
+        record = folder.read_record()
+    except UserError as error:
+        return PlannedRun(recipe, names, "failed", error=str(error))
     if record is not None:
         return PlannedRun(recipe, names, "done", record.metrics.steps, record=record)
     step = last_checkpoint(folder)

@@ -1,0 +1,156 @@
+import threading
+import time
+
+import pytest
+from store.test_folder import record
+from sweep.crews import BUSY, FAILED, KILLED, RECIPES, PretendedCrew, begin
+from training.runs import small_recipe
+
+from longarena.data.files import locked
+from longarena.progress import SILENT
+from longarena.store.folder import read_records, write_record
+from longarena.sweep.display import Silent
+from longarena.sweep.drive import drive, prepare_all
+from longarena.sweep.worker import Outcome
+from longarena.training.folder import RunFolder
+from longarena.training.stop import StopRequest
+
+
+def finished(seed):
+    recipe = RECIPES[seed]
+    return Outcome(state="finished", record=record(recipe=recipe, id=recipe.id))
+
+
+def run(sweep, crew, stop=None):
+    drive(sweep, crew, Silent(), stop or StopRequest())
+    return [entry.standing for entry in sweep.entries]
+
+
+def test_a_failure_is_recorded_and_stops_no_other(tmp_path):
+    sweep = begin(tmp_path)
+    crew = PretendedCrew({0: [finished(0)], 1: [FAILED], 2: [finished(2)]})
+    assert run(sweep, crew) == ["finished", "failed", "finished"]
+    [failure] = read_records(tmp_path / "records").failures
+    assert (failure.id, failure.status) == (RECIPES[1].id, "failed")
+    assert failure.error == "ValueError: no luck"
+
+
+def test_a_failure_is_tried_again_and_a_success_takes_its_place(tmp_path):
+    run(begin(tmp_path), PretendedCrew({seed: [FAILED] for seed in range(3)}))
+    again = begin(tmp_path)
+    assert {entry.planned.state for entry in again.entries} == {"failed"}
+    assert again.entries[0].planned.error == "ValueError: no luck"
+    write_record(tmp_path / "records", finished(0).record)
+    found = read_records(tmp_path / "records")
+    assert [run.id for run in found.runs] == [RECIPES[0].id]
+    assert len(found.failures) == 2
+
+
+def test_a_failure_never_takes_the_place_of_a_success(tmp_path):
+    sweep = begin(tmp_path, RECIPES[:1])
+    write_record(tmp_path / "records", finished(0).record)
+    run(sweep, PretendedCrew({0: [FAILED]}))
+    assert read_records(tmp_path / "records").failures == []
+
+
+def test_what_is_recorded_is_skipped(tmp_path):
+    write_record(tmp_path / "records", finished(1).record)
+    crew = PretendedCrew({0: [finished(0)], 2: [finished(2)]})
+    assert run(begin(tmp_path), crew) == ["finished", "skipped", "finished"]
+    assert crew.started == [0, 2]
+
+
+def test_a_record_that_only_the_run_has_goes_to_the_store(tmp_path):
+    path = RunFolder.of(tmp_path / "runs", RECIPES[0]).record
+    path.parent.mkdir(parents=True)
+    path.write_text(finished(0).record.model_dump_json())
+    assert run(begin(tmp_path, RECIPES[:1]), PretendedCrew({})) == ["skipped"]
+    assert [run.id for run in read_records(tmp_path / "records").runs] == [RECIPES[0].id]
+
+
+def test_a_killed_run_is_tried_once_more_after_the_others(tmp_path):
+    crew = PretendedCrew({0: [KILLED, finished(0)], 1: [finished(1)], 2: [finished(2)]})
+    assert run(begin(tmp_path), crew) == ["finished"] * 3
+    assert crew.started == [0, 1, 2, 0]
+
+
+def test_a_run_that_is_killed_twice_has_failed(tmp_path):
+    crew = PretendedCrew({0: [KILLED, KILLED]})
+    assert run(begin(tmp_path, RECIPES[:1]), crew) == ["failed"]
+    [failure] = read_records(tmp_path / "records").failures
+    assert failure.error == "killed by signal 9"
+
+
+def test_a_run_in_use_elsewhere_is_waited_for(tmp_path):
+    sweep = begin(tmp_path)
+    crew = PretendedCrew({seed: [finished(seed)] for seed in range(3)})
+    folder = RunFolder.of(tmp_path / "runs", RECIPES[0])
+    with locked(folder.lock, "unused"):
+        thread = threading.Thread(target=run, args=(sweep, crew))
+        thread.start()
+        deadline = time.monotonic() + 10
+        while crew.started != [1, 2] and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.5)
+        assert crew.started == [1, 2]
+    thread.join(timeout=10)
+    assert crew.started == [1, 2, 0]
+
+
+def test_a_run_that_another_sweep_finished_is_not_run_again(tmp_path):
+    sweep = begin(tmp_path)
+    write_record(tmp_path / "records", finished(2).record)
+    crew = PretendedCrew({0: [finished(0)], 1: [finished(1)]})
+    assert run(sweep, crew) == ["finished", "finished", "skipped"]
+    assert sweep.entries[2].reason == "another sweep finished it"
+
+
+def test_a_run_that_was_taken_by_another_is_no_failure(tmp_path):
+    crew = PretendedCrew({0: [BUSY, BUSY, finished(0)]})
+    assert run(begin(tmp_path, RECIPES[:1]), crew) == ["finished"]
+    assert read_records(tmp_path / "records").failures == []
+
+
+def test_a_stop_reaches_the_runs_under_way_and_begins_no_more(tmp_path):
+    sweep, stop = begin(tmp_path), StopRequest()
+    crew = PretendedCrew({})
+    start = crew.start
+
+    def start_and_ask(recipe):
+        start(recipe)
+        stop.asked = True
+
+    crew.start = start_and_ask
+    assert run(sweep, crew, stop) == ["stopped"] * 3
+    assert crew.was_stopped
+    assert crew.started == [0]
+
+
+def test_runs_whose_data_cannot_be_had_fail_before_they_start(tmp_path):
+    other = small_recipe("linear", "task.variant=nowhere")
+    sweep = begin(tmp_path, [RECIPES[0], other])
+    prepare_all(sweep, SILENT)
+    assert [entry.standing for entry in sweep.entries] == ["waiting", "failed"]
+    assert "is not prepared" in sweep.entries[1].reason
+
+
+def test_data_that_another_process_prepares_is_waited_for(tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    monkeypatch.setenv("LONGARENA_HOME", str(home))
+    prepare_all(begin(tmp_path, RECIPES[:1]), SILENT)
+    [lock] = home.glob("listops/.*.lock")
+    sweep = begin(tmp_path, RECIPES[:1])
+    with locked(lock, "unused"):
+        thread = threading.Thread(target=prepare_all, args=(sweep, SILENT))
+        thread.start()
+        thread.join(timeout=0.5)
+        assert thread.is_alive()
+    thread.join(timeout=10)
+    assert [entry.standing for entry in sweep.entries] == ["waiting"]
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"kind": "run"}'])
+def test_a_damaged_record_in_the_store_is_run_again(tmp_path, text):
+    write_record(tmp_path / "records", finished(0).record).write_text(text)
+    crew = PretendedCrew({0: [finished(0)]})
+    assert run(begin(tmp_path, RECIPES[:1]), crew) == ["finished"]

@@ -1,0 +1,71 @@
+import pytest
+from store.test_folder import record
+from sweep.crews import RECIPES
+from training.runs import small_recipe
+
+from longarena.store.folder import write_record
+from longarena.sweep.plan import Estimates, Places, last_checkpoint, name, plan
+from longarena.training.folder import RunFolder
+from longarena.training.loop import train
+
+
+@pytest.fixture
+def places(tmp_path):
+    return Places(tmp_path / "runs", tmp_path / "records")
+
+
+def recorded(recipe, steps_per_second):
+    metrics = record().metrics.model_copy(update={"steps_per_second": steps_per_second})
+    return record(recipe=recipe, id=recipe.id, metrics=metrics)
+
+
+def test_a_run_is_to_do_interrupted_or_done(places):
+    done, begun, new = RECIPES
+    write_record(places.store, recorded(done, 1.0))
+    checkpoints = RunFolder.of(places.runs, begun).checkpoints
+    checkpoints.mkdir(parents=True)
+    for step in (4, 10):
+        (checkpoints / f"step-{step:08d}.json").write_text("{}")
+    planned = plan(RECIPES, places)
+    assert [run.state for run in planned] == ["done", "interrupted", "to do"]
+    assert planned[1].step == 10
+    assert planned[2].recipe == new
+
+
+def test_planning_writes_nothing(places):
+    train(RECIPES[0], places.runs, store=places.runs / "other")
+    assert plan(RECIPES[:1], places)[0].state == "done"
+    assert not places.store.exists()
+
+
+def test_the_step_of_a_plan_is_where_training_goes_on(places):
+    train(RECIPES[0], places.runs)
+    assert last_checkpoint(RunFolder.of(places.runs, RECIPES[0])) == RECIPES[0].steps
+
+
+def test_a_damaged_record_of_a_run_is_told_and_stops_no_plan(places):
+    path = RunFolder.of(places.runs, RECIPES[0]).record
+    path.parent.mkdir(parents=True)
+    path.write_text("{")
+    planned = plan(RECIPES, places)
+    assert [run.state for run in planned] == ["failed", "to do", "to do"]
+    assert "is damaged" in planned[0].error
+
+
+def test_the_time_left_follows_from_like_runs(places):
+    estimates = Estimates([recorded(RECIPES[0], rate) for rate in (1.0, 2.0, 300.0)])
+    assert estimates.seconds(RECIPES[1], step=0) == 6.0
+    assert estimates.seconds(RECIPES[1], step=10) == 1.0
+    unlike = [small_recipe("performer"), small_recipe("linear", "batch_size=4")]
+    assert [estimates.seconds(recipe, 0) for recipe in unlike] == [None, None]
+    planned = plan([*RECIPES, *unlike], places)
+    assert estimates.total(planned, num_workers=2) == (9.0, 2)
+
+
+def test_names_tell_only_what_differs():
+    short, long = (small_recipe("linear", f"task.max_length={n}", "seed=7") for n in (30, 40))
+    other = small_recipe("local", "model.block=8")
+    assert name(short, [short, long, other]) == ("listops task.max_length=30", "linear", "7")
+    assert name(other, [short, long, other]) == ("listops", "local", "0")
+    wide = small_recipe("local", "model.block=16")
+    assert name(wide, [wide, other]).mixer == "local model.block=16"

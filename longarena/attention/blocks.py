@@ -9,21 +9,22 @@ said by a `Pattern`: how queries are cut, which keys each problem gets, which of
 Every query has one softmax over all its keys, and nothing of the size N x N is ever made.
 
 Cost:   time O(N m d) for m keys per problem; memory O(N d), for gathered keys and values are not
-        kept for the backward pass but gathered again there.
+        kept for the backward pass but gathered again there (`again.py`).
 Choice: a query that may see nothing sees all of its problem's keys, since a softmax over nothing
         is not a number. Only padded queries can come to that, or the mechanism says what it means.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.autograd.graph import saved_tensors_hooks
 
+from longarena.attention.again import made_again
 from longarena.shapes import Heads, Mask, Values
 
 Blocks = Float[Tensor, "problems heads queries size"]
@@ -49,26 +50,15 @@ def attend(
 ) -> Float[Tensor, "batch heads queries value_size"]:
     """Attend by softmax inside every problem."""
     k_sets, v_sets = pattern.sets(k), pattern.sets(v)
-    sources = {k_sets.data_ptr(): k.detach(), v_sets.data_ptr(): v.detach()}
-    with gathered_again(pattern, sources):
+    makers = {
+        k_sets.data_ptr(): partial(pattern.sets, k.detach()),
+        v_sets.data_ptr(): partial(pattern.sets, v.detach()),
+    }
+    with made_again(makers):
         y = F.scaled_dot_product_attention(
             pattern.cut(q), k_sets, v_sets, attn_mask=visible(pattern.allowed)
         )
     return pattern.join(y)
-
-
-def gathered_again(pattern: Pattern, sources: dict[int, Tensor]) -> saved_tensors_hooks:
-    """Keep no sets for the backward pass (known by their addresses), but what they came from."""
-
-    def keep(saved: Tensor) -> Callable[[], Tensor]:
-        source, size, stride = sources.get(saved.data_ptr()), saved.size(), saved.stride()
-        if source is None:
-            alone = saved.detach()  # or a saved output would keep the graph that keeps it
-            return lambda: alone
-        # a kernel may have saved the set in another shape, but over the same elements
-        return lambda: pattern.sets(source).as_strided(size, stride)
-
-    return saved_tensors_hooks(keep, lambda kept: kept())
 
 
 def visible(allowed: Allowed) -> Allowed:

@@ -9,14 +9,13 @@ Cost:   time O(N m d) for m keys per segment; memory O(N (m + d)): the weights a
         would save O(N m) and cost a fifth of the time.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
-from torch.autograd.graph import saved_tensors_hooks
 
+from longarena.attention.again import made_again
 from longarena.attention.blocks import cut, gather, join, look_up
 from longarena.attention.relative import ByHead, Relation, relative_attention
 from longarena.shapes import Heads, Mask, Values
@@ -125,16 +124,3 @@ def _attend(plan: SegmentPlan, q: Heads, keys: Sets, values: Sets) -> Values:
     with made_again(makers):
         y = relative_attention(plan.relation, cut(q, segment).transpose(0, 1), k, v, allowed)
     return join(y.transpose(0, 1), batch, length)
-
-
-def made_again(makers: dict[int, Callable[[], Tensor]]) -> saved_tensors_hooks:
-    """Keep no tensor for the backward pass that can be made again, known by its address."""
-
-    def keep(saved: Tensor) -> Callable[[], Tensor]:
-        make, size, stride = makers.get(saved.data_ptr()), saved.size(), saved.stride()
-        if make is None:
-            alone = saved.detach()  # or a saved output would keep the graph that keeps it
-            return lambda: alone
-        return lambda: make().as_strided(size, stride)
-
-    return saved_tensors_hooks(keep, lambda kept: kept())

@@ -4,13 +4,13 @@ Gathered keys and values are several times as large as the sequences that they c
 to gather once more. So what autograd would save of them is replaced by the way to make it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
 
-def made_again(makers: dict[int, Callable[[], Tensor]]) -> saved_tensors_hooks:
+def made_again(makers: Mapping[int, Callable[[], Tensor]]) -> saved_tensors_hooks:
     """Keep no tensor for the backward pass that can be made again, known by its address."""
 
     def keep(saved: Tensor) -> Callable[[], Tensor]:

@@ -12,9 +12,8 @@ and sum to one. A shorter row uses the first rows and columns of every table.
 
 Paper:  Tay et al. (2021), https://arxiv.org/abs/2005.00743
 Cost:   time O(N^2 d), by nature: nothing here is sparse or short. Memory O(N d): factorized-random
-        and dense are dot products, which a fused kernel takes; the other two are computed for a
-        block of queries at a time, and again in the backward pass. `random` has H max_length^2
-        parameters.
+        and dense are dot products, the other two are computed block by block (`scores.py`).
+        `random` has H max_length^2 parameters.
 Choice: tables start such that logits have unit variance. As elsewhere, nothing has a bias.
 """
 
@@ -24,24 +23,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from einops import rearrange
 from pydantic import Field, model_validator
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
-from longarena.attention.base import (
-    Attention,
-    Mixer,
-    MixerCard,
-    Place,
-    projection,
-    visible_keys,
-)
+from longarena.attention.base import Attention, Mixer, MixerCard, Place, projection
+from longarena.attention.scores import DotScores, RowScores, Scores, attend, mix
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens, Values
-
-BLOCK = 128
 
 
 class SynthesizerOptions(Options):
@@ -61,25 +50,6 @@ class SynthesizerOptions(Options):
         if self.rank != 8 and self.variant != "factorized-random":
             raise ValueError(f"{self.variant} has no rank; leave it out")
         return self
-
-
-@dataclass(frozen=True)
-class DotScores:
-    """Logits that are products of q: (B or 1, H, N, r) and k: (B or 1, H, N, r)."""
-
-    q: Tensor
-    k: Tensor
-
-
-@dataclass(frozen=True)
-class RowScores:
-    """Logits that are a function of tensors (B or 1, H, N, ...) with a row for each query."""
-
-    rows: tuple[Tensor, ...]
-    logits: Callable[..., Tensor]
-
-
-Scores = DotScores | RowScores
 
 
 class Random(nn.Module):
@@ -205,53 +175,6 @@ def register(module: nn.Module, name: str, values: Tensor, trainable: bool) -> N
         module.register_buffer(name, values)
 
 
-def mix(weights: Tensor, synthetic: Scores, dot: DotScores) -> Scores:
-    """Add up two kinds of logits; the sum of two products is one product of longer vectors."""
-    if isinstance(synthetic, DotScores):
-        batch = dot.q.shape[0]
-        q, k = (t.expand(batch, -1, -1, -1) for t in (synthetic.q, synthetic.k))
-        return DotScores(
-            torch.cat([weights[0] * q, weights[1] * dot.q], dim=-1), torch.cat([k, dot.k], dim=-1)
-        )
-
-    def logits(q: Tensor, *rows: Tensor) -> Tensor:
-        made_up: Tensor = synthetic.logits(*rows)
-        return weights[0] * made_up + weights[1] * (q @ dot.k.mT)
-
-    return RowScores((dot.q, *synthetic.rows), logits)
-
-
-def dot_attention(scores: DotScores, v: Values, mask: Mask) -> Values:
-    """Attend with a fused kernel, which wants q, k and v of one size."""
-    batch, value_size = v.shape[0], v.shape[-1]
-    size = max(scores.q.shape[-1], value_size)
-    q, k = (
-        F.pad(t, (0, size - t.shape[-1])).expand(batch, -1, -1, -1) for t in (scores.q, scores.k)
-    )
-    keys = visible_keys(mask)[:, None, None, :]
-    v = F.pad(v, (0, size - value_size))
-    y = F.scaled_dot_product_attention(q, k, v, attn_mask=keys, scale=1.0)
-    return y[..., :value_size]
-
-
-def row_attention(scores: RowScores, v: Values, mask: Mask) -> Values:
-    """Attend for a block of queries at a time; only its input is kept for the backward pass."""
-    hidden = ~visible_keys(mask)[:, None, None, :]
-
-    def attend(*rows: Tensor) -> Tensor:
-        logits: Tensor = scores.logits(*rows)
-        return logits.masked_fill(hidden, -math.inf).softmax(dim=-1) @ v
-
-    blocks = zip(*(torch.split(t, BLOCK, dim=2) for t in scores.rows), strict=True)
-    return torch.cat(
-        [
-            checkpoint(attend, *rows, use_reentrant=False, preserve_rng_state=False)
-            for rows in blocks
-        ],
-        dim=2,
-    )
-
-
 @dataclass(frozen=True)
 class SynthesizerPlan:
     """The logits, in the form that is cheapest, and the keys that are real."""
@@ -288,6 +211,4 @@ class Synthesizer(Attention[SynthesizerPlan]):
         return SynthesizerPlan(self.scores(x), mask)
 
     def apply(self, plan: SynthesizerPlan, v: Values) -> Values:  # type: ignore[override]
-        if isinstance(plan.scores, DotScores):
-            return dot_attention(plan.scores, v, plan.mask)
-        return row_attention(plan.scores, v, plan.mask)
+        return attend(plan.scores, v, plan.mask)

@@ -5,6 +5,8 @@
 Times of two machines, or of one machine on two days, say nothing about each other, so a ratio is
 only taken inside a session. A mechanism that was measured again in its session has the median of
 its speeds; one that did not fit into memory or time is shown with the reason.
+
+    share of the limit = 2 Mult-Adds of the step / (its time x the machine's rate of products)
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,18 +16,36 @@ from statistics import median
 from longarena.model.config import ModelConfig
 from longarena.runtime import Machine
 from longarena.store.changes import write
-from longarena.store.record import MeasureRecord
+from longarena.store.record import Cost, Limits, MeasureRecord
 from longarena.store.tables import BASELINE, Row, group, row_order
 
 
 @dataclass(frozen=True)
 class StepCost:
-    """What a training step takes; the ratios are to the Transformer of the same session."""
+    """What a training step takes; the ratios are to the Transformer of the same session.
+
+    `predictions_per_second` counts steps without backward and optimiser, where these were timed.
+    """
 
     steps_per_second: float
     peak_bytes: float
     speed_ratio: float | None
     memory_ratio: float | None
+    predictions_per_second: float | None = None
+    prediction_ratio: float | None = None
+    limit_share: float | None = None
+    count: Cost | None = None
+
+
+@dataclass(frozen=True)
+class _Medians:
+    """The medians of repeated measurements at one place."""
+
+    speed: float
+    peak: float
+    predictions: float | None
+    limit_share: float | None
+    count: Cost | None
 
 
 @dataclass(frozen=True)
@@ -41,6 +61,11 @@ class CostTable:
     lengths: tuple[int, ...]
     costs: Mapping[tuple[Row, int], StepCost]
     failures: Mapping[tuple[Row, int], str]
+    limits: Limits | None = None
+
+    def common_length(self) -> int | None:
+        """Return the longest length at which the Transformer was measured, where ratios are."""
+        return max((length for row, length in self.costs if row == Row(BASELINE)), default=None)
 
 
 def cost_tables(measurements: Iterable[MeasureRecord]) -> list[CostTable]:
@@ -68,9 +93,10 @@ def _cost_table(records: list[MeasureRecord]) -> CostTable:
         rows=tuple(sorted({row for row, _ in places}, key=row_order)),
         lengths=tuple(sorted({length for _, length in places})),
         costs={
-            at: _cost(pair, medians.get((Row(BASELINE), at[1]))) for at, pair in medians.items()
+            at: _cost(each, medians.get((Row(BASELINE), at[1]))) for at, each in medians.items()
         },
         failures={at: record.reason or record.status for at, record in failed.items()},
+        limits=next((record.limits for record in records if record.limits), None),
     )
 
 
@@ -78,22 +104,40 @@ def _place_of(record: MeasureRecord) -> tuple[Row, int]:
     return Row(record.model.mixer, write(record.model.options)), record.length
 
 
-def _medians(records: list[MeasureRecord]) -> tuple[float, float] | None:
-    """Return the median speed and memory of repeated measurements, if there are any."""
+def _medians(records: list[MeasureRecord]) -> _Medians | None:
+    """Return the medians of repeated measurements, if there are any."""
     found = [record.metrics for record in records if record.metrics]
     if not found:
         return None
-    return (
-        median(metrics.steps_per_second for metrics in found),
-        median(metrics.peak_live_bytes for metrics in found),
+    predictions = [record.inference.steps_per_second for record in records if record.inference]
+    shares = [share for record in records if (share := _limit_share(record)) is not None]
+    return _Medians(
+        speed=median(metrics.steps_per_second for metrics in found),
+        peak=median(metrics.peak_live_bytes for metrics in found),
+        predictions=median(predictions) if predictions else None,
+        limit_share=median(shares) if shares else None,
+        count=next((record.cost for record in records if record.cost), None),
     )
 
 
-def _cost(pair: tuple[float, float], base: tuple[float, float] | None) -> StepCost:
-    speed, peak = pair
+def _limit_share(record: MeasureRecord) -> float | None:
+    """Return which share of the machine's rate of matrix products a training step reaches."""
+    if not (record.metrics and record.cost and record.limits):
+        return None
+    flops_per_second = 2 * record.cost.training_step * record.metrics.tokens_per_second
+    return flops_per_second / record.limits.flops_per_second
+
+
+def _cost(found: _Medians, base: _Medians | None) -> StepCost:
     return StepCost(
-        steps_per_second=speed,
-        peak_bytes=peak,
-        speed_ratio=speed / base[0] if base else None,
-        memory_ratio=peak / base[1] if base else None,
+        steps_per_second=found.speed,
+        peak_bytes=found.peak,
+        speed_ratio=found.speed / base.speed if base else None,
+        memory_ratio=found.peak / base.peak if base else None,
+        predictions_per_second=found.predictions,
+        prediction_ratio=found.predictions / base.predictions
+        if found.predictions and base and base.predictions
+        else None,
+        limit_share=found.limit_share,
+        count=found.count,
     )

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
+# presets that train a published model in full, on data that is the papers' own
+PRESETS = ("small", "paper")
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "path-x")
 CHANCE_ON_PATH_X = 50.0
 COST_LENGTHS = (1024, 2048, 3072, 4096)
@@ -52,6 +54,7 @@ class PublishedTable:
     source: str
     address: str
     rows: tuple[PublishedScores, ...]
+    short: str = ""
     recalled: bool = False
     note: str = ""
 
@@ -64,10 +67,21 @@ class PublishedCost:
     steps_per_second: tuple[float, ...]
     gigabytes: tuple[float, ...]
 
+    def ratio_to(self, base: "PublishedCost", length: int) -> "PublishedRatio | None":
+        """Divide by another system at one length; None at a length that nobody printed."""
+        if length not in COST_LENGTHS:
+            return None
+        at = COST_LENGTHS.index(length)
+        return PublishedRatio(
+            self.system,
+            self.steps_per_second[at] / base.steps_per_second[at],
+            self.gigabytes[at] / base.gigabytes[at],
+        )
+
 
 @dataclass(frozen=True)
 class PublishedRatio:
-    """One system's speed and memory on Text at 4K, each divided by the Transformer's."""
+    """One system's speed and memory on Text, each divided by the Transformer's."""
 
     system: str
     speed: float
@@ -82,6 +96,7 @@ PAPER = PublishedTable(
     title="Long Range Arena (2021)",
     source="Tay et al., the table of the paper and of the leaderboard",
     address="https://arxiv.org/abs/2011.04006",
+    short="paper",
     note="Last row of the paper, mean (standard deviation) over systems: ListOps 29 (9.7), "
     "Text 61 (4.6), Retrieval 55 (2.6), Image 41 (1.8), Pathfinder 72 (3.7), average 52 (2.4).",
     rows=(
@@ -117,6 +132,7 @@ NYSTROMFORMER = PublishedTable(
     title="Nyströmformer's re-run in PyTorch (2021)",
     source="Xiong et al., a small model of two layers of width 64",
     address="https://arxiv.org/abs/2102.03902",
+    short="re-run",
     recalled=True,
     note="Its Retrieval numbers are about 20 points above the paper's; nobody has explained why.",
     rows=(
@@ -166,6 +182,29 @@ LATER = PublishedTable(
 
 TABLES = (PAPER, EXTERNAL, NYSTROMFORMER, LATER)
 
+# what the papers call the mechanisms of this project
+SYSTEMS = {
+    "transformer": "Transformer",
+    "local": "Local Attention",
+    "sparse": "Sparse Transformer",
+    "longformer": "Longformer",
+    "linformer": "Linformer",
+    "reformer": "Reformer",
+    "sinkhorn": "Sinkhorn Transformer",
+    "synthesizer": "Synthesizer",
+    "bigbird": "BigBird",
+    "linear": "Linear Transformer",
+    "performer": "Performer",
+}
+
+
+def accuracy(table: PublishedTable, mixer: str, task: str) -> Accuracy:
+    """Look up what a table printed for a mechanism on a task; None if it has no such number."""
+    rows = {row.system: row.accuracies for row in table.rows}
+    found = rows.get(SYSTEMS.get(mixer, ""), ())
+    return found[TASKS.index(task)] if found and task in TASKS else None
+
+
 COST_SOURCE = (
     "Tay et al. (2021), quoted from memory: byte-level Text, batch 32 on 16 TPU v3 chips; peak "
     "memory per device. Longformer and Sparse were not timed"
@@ -181,6 +220,14 @@ PAPER_COSTS = (
     PublishedCost("Linear Transformer", (9.1, 9.3, 8.6, 7.8), (0.37, 0.57, 0.80, 1.03)),
     PublishedCost("Performer", (9.5, 9.4, 8.7, 8.0), (0.37, 0.59, 0.82, 1.06)),
 )
+
+
+def cost_ratio(mixer: str, length: int) -> PublishedRatio | None:
+    """Return the paper's ratios to its own Transformer; None for what it did not time."""
+    rows = {row.system: row for row in PAPER_COSTS}
+    found = rows.get(SYSTEMS.get(mixer, ""))
+    return found.ratio_to(rows["Transformer"], length) if found else None
+
 
 RATIO_SOURCE = f"{MEGA}: Text at 4K, relative to the Transformer"
 LATER_RATIOS = (

@@ -52,7 +52,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Score:
-    """The test accuracies of one mechanism, one per seed; `num_without` seeds have none."""
+    """The test accuracies of one mechanism, one per seed; `num_without` seeds have none.
+
+    `runs` are the records behind it, one per seed.
+    """
 
     accuracies: tuple[float, ...]
     num_without: int
@@ -60,6 +63,7 @@ class Score:
     majority: float
     parameters: int
     parameter_ratio: float | None
+    runs: tuple[RunRecord, ...] = ()
 
     @property
     def mean(self) -> float | None:
@@ -70,6 +74,11 @@ class Score:
     def spread(self) -> float | None:
         """The standard deviation over seeds; None for a single one."""
         return stdev(self.accuracies) if len(self.accuracies) > 1 else None
+
+    @property
+    def num_collapsed(self) -> int:
+        """How many seeds never left the loss of the best constant answer; they count as scores."""
+        return sum(run.status == "collapsed" for run in self.runs)
 
     @property
     def is_above_majority(self) -> bool:
@@ -169,6 +178,7 @@ def _score(runs: list[RunRecord], base_parameters: int | None) -> Score:
         majority=latest[-1].metrics.majority,
         parameters=parameters,
         parameter_ratio=parameters / base_parameters if base_parameters else None,
+        runs=tuple(latest),
     )
 
 

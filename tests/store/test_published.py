@@ -1,14 +1,18 @@
 import pytest
 
+from longarena.attention import MIXERS
 from longarena.store.published import (
     COST_LENGTHS,
     LATER,
     NYSTROMFORMER,
     PAPER,
     PAPER_COSTS,
+    SYSTEMS,
     TABLES,
     TASKS,
     PublishedScores,
+    accuracy,
+    cost_ratio,
 )
 
 ROWS = [row for table in TABLES for row in table.rows]
@@ -56,3 +60,29 @@ def test_costs_are_given_at_every_length(row):
 
 def test_what_was_recalled_is_marked():
     assert [table.title for table in TABLES if table.recalled] == [NYSTROMFORMER.title]
+
+
+def test_a_mechanism_finds_its_published_accuracy():
+    assert accuracy(PAPER, "bigbird", "pathfinder") == 74.87
+    assert accuracy(PAPER, "bigbird", "path-x") == "fail"
+    assert accuracy(PAPER, "poolingformer", "text") is None
+    assert accuracy(NYSTROMFORMER, "local", "text") is None
+    assert accuracy(PAPER, "bigbird", "pathfinder-64") is None
+
+
+def test_costs_are_ratios_to_the_transformer_of_the_same_table():
+    performer = cost_ratio("performer", 4096)
+    assert performer.speed == pytest.approx(8.0 / 1.4)
+    assert performer.memory == pytest.approx(1.06 / 9.48)
+    assert cost_ratio("transformer", 1024).speed == 1.0
+
+
+@pytest.mark.parametrize("mixer", ["longformer", "sparse", "mine:Own"])
+def test_what_the_paper_did_not_time_has_no_ratio(mixer):
+    assert cost_ratio(mixer, 1024) is None
+    assert cost_ratio("linear", 512) is None
+
+
+def test_every_system_of_the_paper_is_a_mechanism_here():
+    assert set(SYSTEMS.values()) == {row.system for row in PAPER.rows}
+    assert set(SYSTEMS) <= set(MIXERS)

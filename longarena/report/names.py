@@ -7,8 +7,8 @@ and showing a record must never import what it names.
 from collections.abc import Sequence
 
 from longarena import tasks
-from longarena.attention import MIXERS, MixerCard
-from longarena.store import published
+from longarena.attention import MixerCard
+from longarena.store import families, published
 from longarena.store.tables import Column, Row
 
 KILO = 1024
@@ -16,8 +16,8 @@ UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def card(mixer: str) -> MixerCard:
-    """Return the card of a mechanism; one that is not in the table is somebody's own."""
-    return MIXERS[mixer].card if mixer in MIXERS else MixerCard(name=mixer, title=mixer)
+    """Return the card of a mechanism, without importing what is not in the table."""
+    return families.card(mixer)
 
 
 def row_name(row: Row) -> str:
@@ -40,6 +40,23 @@ def column_parts(column: Column, among: Sequence[Column]) -> list[str]:
     if len({other.machine for other in among}) > 1:
         parts.append(column.machine)
     return [part for part in parts if part]
+
+
+def data_parts(column: Column, among: Sequence[Column]) -> list[str]:
+    """Say which data a column of a board has: its kind, version, variant, and which build."""
+    parts = [task_title(column.task).partition(" (")[2].rstrip(")")]
+    if column.version > 1 or len({other.version for other in among}) > 1:
+        parts.append(f"version {column.version}")
+    parts.append(column.variant.replace(",", ", "))
+    same = [other for other in among if _plain(other) == _plain(column)]
+    if len({other.fingerprint for other in same}) > 1:
+        parts.append(f"data {column.fingerprint[:8]}")
+    return [part for part in parts if part]
+
+
+def task_word(name: str) -> str:
+    """Return the title of a task without what stands in brackets."""
+    return task_title(name).partition(" (")[0]
 
 
 def column_name(column: Column, among: Sequence[Column]) -> str:
@@ -92,6 +109,27 @@ def percent(share: float) -> str:
     '33.5'
     """
     return f"{100 * share:.1f}"
+
+
+def short(number: float) -> str:
+    """Write a large count with three digits and a letter for its size.
+
+    >>> short(1_234_567), short(35_900), short(12)
+    ('1.23M', '35.9K', '12')
+    """
+    for letter, size in (("G", 1e9), ("M", 1e6), ("K", 1e3)):
+        if number >= size:
+            return f"{number / size:.3g}{letter}"
+    return f"{number:.3g}"
+
+
+def many(count: int, noun: str) -> str:
+    """Count things.
+
+    >>> many(1, "seed"), many(3, "seed")
+    ('1 seed', '3 seeds')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def ratio(number: float) -> str:

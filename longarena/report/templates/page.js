@@ -1,4 +1,4 @@
-// Sorting of tables and drawing of charts. Without it every number is still on the page.
+// Sorting and filtering of tables, drawing of charts. Without it every number is still on the page.
 "use strict";
 
 const valueOf = (row, index) => {
@@ -34,6 +34,54 @@ const sortBy = (header) => {
 
 for (const button of document.querySelectorAll("th > button")) {
   button.addEventListener("click", () => sortBy(button.parentElement));
+}
+
+// a column of a board is a task: hide the others with all their cells
+const chooseTask = (table, task) => {
+  for (const header of table.querySelectorAll("thead th[data-task]")) {
+    const isHidden = Boolean(task) && header.dataset.task !== task;
+    for (const row of table.rows) row.cells[header.cellIndex].hidden = isHidden;
+  }
+  for (const average of table.querySelectorAll("thead .average")) {
+    for (const row of table.rows) row.cells[average.cellIndex].hidden = Boolean(task);
+  }
+  return !task || table.querySelector(`thead th[data-task="${CSS.escape(task)}"]`) !== null;
+};
+
+const fits = (element, choice) =>
+  Object.entries(choice).every(([name, value]) => !value || (element.dataset[name] ?? value) === value);
+
+// a line that has nothing under the chosen task says nothing
+const isBlank = (row) => !Array.from(row.cells).some((cell) => !cell.hidden && cell.dataset.sort !== "" && cell.tagName === "TD");
+
+const filter = (form) => {
+  const choice = {};
+  for (const select of form.querySelectorAll("select")) choice[select.dataset.filter] = select.value;
+  for (const row of document.querySelectorAll("#runs-table tbody tr, #failures tbody tr")) row.hidden = !fits(row, choice);
+  for (const board of document.querySelectorAll(".board")) {
+    let num = 0;
+    for (const table of board.querySelectorAll("table")) {
+      const has = chooseTask(table, choice.task);
+      for (const row of table.tBodies[0].rows) {
+        row.hidden = !has || !fits(row, choice) || (Boolean(choice.task) && isBlank(row));
+        num += !row.hidden;
+      }
+    }
+    board.hidden = num === 0 || !fits(board, { preset: choice.preset });
+  }
+  const rows = [...document.querySelectorAll("#runs-table tbody tr")];
+  const shown = rows.filter((row) => !row.hidden).length;
+  form.querySelector("[role=status]").textContent =
+    shown === rows.length ? "" : `${shown} of ${rows.length} runs`;
+};
+
+const form = document.querySelector("form.filters");
+if (form) {
+  form.hidden = false;
+  form.addEventListener("change", () => filter(form));
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(() => filter(form)));
+  filter(form); // a browser that goes back keeps what was chosen
 }
 
 const drawCharts = async () => {

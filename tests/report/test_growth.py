@@ -1,0 +1,45 @@
+import pytest
+from report.arena import LENGTHS, measurement
+from report.examples import measure_record
+
+from longarena.report.growth import exponents
+from longarena.store.costs import cost_tables
+from longarena.store.tables import Row
+
+
+def fitted(records):
+    (table,) = cost_tables(records)
+    return exponents(table)
+
+
+def test_a_power_law_gives_its_exponent():
+    records = [measure_record("linear", n, 1e6 / n**1.5, n**2) for n in (1024, 2048, 4096)]
+    found = fitted(records)[Row("linear")]
+    assert found.time == pytest.approx(1.5)
+    assert found.memory == pytest.approx(2.0)
+    assert (found.mult_adds, found.claimed) == (None, 1.0)
+    assert found.is_above_claim
+
+
+def test_counts_grow_too_and_what_keeps_its_claim_is_not_flagged():
+    found = fitted([measurement("linear", n) for n in LENGTHS])[Row("linear")]
+    assert found.mult_adds == pytest.approx(1.0)
+    assert not found.is_above_claim
+
+
+def test_one_length_shows_no_growth():
+    assert fitted([measure_record()]) == {}
+
+
+def test_a_mechanism_of_a_users_own_claims_nothing():
+    found = fitted([measure_record("antigravity:X", n, 1e9 / n**3) for n in (1024, 2048)])
+    assert found[Row("antigravity:X")].claimed is None
+    assert not found[Row("antigravity:X")].is_above_claim
+
+
+def test_the_share_of_the_limit_is_two_operations_per_mult_add():
+    record = measurement("linear", 1024)
+    (table,) = cost_tables([record])
+    operations = 2 * record.cost.training_step * record.metrics.tokens_per_second
+    share = table.costs[Row("linear"), 1024].limit_share
+    assert share == pytest.approx(operations / record.limits.flops_per_second)

@@ -5,6 +5,7 @@
     curves     validation accuracy over the steps of training, mean over seeds
 
 Choice: where there are several columns a list at the chart chooses one (a panel); they never mix.
+Choice: the picture begins with the averages over tasks, as the paper's does.
 Choice: the picture takes the longest length that the Transformer was measured at: what an
         efficient mechanism is for shows there.
 """
@@ -16,6 +17,7 @@ from longarena.attention.base import Family
 from longarena.report.chart import Chart
 from longarena.report.frame import Frame, Point, Spec, draw_dots, draw_lines
 from longarena.report.names import card, column_name, length_name, row_name
+from longarena.report.scores import score_panels
 from longarena.store.costs import CostTable
 from longarena.store.record import RunRecord
 from longarena.store.tables import BASELINE, AccuracyTable, Row, group, place_of, row_order
@@ -45,24 +47,26 @@ def picture(families: Families, accuracy: AccuracyTable, costs: CostTable) -> Ch
     """Draw accuracy against speed for the mechanisms that have both."""
     base = [length for row, length in costs.costs if row == Row(BASELINE)]
     length = max(base, default=max(length for _, length in costs.costs))
+    panels = [panel for panel in score_panels(accuracy) if panel.has_any(costs, length)]
     points: list[Point] = [
         {
-            "panel": accuracy.columns.index(column),
+            "panel": number,
             "mixer": row_name(row),
             "x": costs.costs[row, length].steps_per_second,
-            "y": 100 * score.mean,
+            "y": 100 * mean,
             "memory": costs.costs[row, length].peak_bytes / MEBI,
         }
-        for (row, column), score in accuracy.scores.items()
-        if score.mean is not None and (row, length) in costs.costs
+        for number, panel in enumerate(panels)
+        for row, mean in panel.means.items()
+        if (row, length) in costs.costs
     ]
     if not points:
         return None
     x_title = f"training steps per second at {length_name(length)}, batch {costs.batch_size}"
-    frame = Frame(families, _panels(accuracy), x_title, "test accuracy, %", is_x_log=True)
+    titles = [panel.title for panel in panels]
+    frame = Frame(families, titles, x_title, "test accuracy, %", is_x_log=True)
     levels: list[Point] = [
-        {"panel": panel, "y": 100 * accuracy.majority(column)}
-        for panel, column in enumerate(accuracy.columns)
+        {"panel": number, "y": 100 * panel.majority} for number, panel in enumerate(panels)
     ]
     return Chart(
         name="picture",

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from report.examples import measure_record, run_record
 
+from longarena.recipes.presets import preset
 from longarena.report.charts import MAX_CURVE_POINTS, charts
 from longarena.report.frame import HEIGHT
 from longarena.report.palette import COLOURS
+from longarena.store.boards import own_variant
 from longarena.store.costs import cost_tables
 from longarena.store.record import Curve
 from longarena.store.tables import accuracy_table
@@ -162,3 +164,23 @@ def test_families_can_be_told_apart_by_any_eye(view):
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     seen = np.cbrt(np.clip(linear @ view.T, 0, 1) @ CONES.T) @ LAB.T
     assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > 0.08
+
+
+def test_the_picture_begins_with_the_average_over_tasks():
+    tasks = {name: preset(name, "transformer", "quick").task for name in ("listops", "pathfinder")}
+    variants = {name: own_variant("quick", name) for name in tasks}
+    found = {("transformer", "listops"): 0.4, ("transformer", "pathfinder"): 0.6}
+    found |= {("linear", "listops"): 0.3, ("linear", "pathfinder"): 0.8}
+    found |= {("performer", "listops"): 0.9}  # not the same tasks, so no part of the average
+    runs = [
+        run_record(mixer, accuracy=accuracy, task=tasks[name], variant=variants[name])
+        for (mixer, name), accuracy in found.items()
+    ]
+    spec = draw(runs, [*MEASUREMENTS, measure_record("performer", 2048, 3.0)])["picture"]
+    points = [point for point in spec["datasets"]["points"] if point["panel"] == 0]
+    assert {p["mixer"]: p["y"] for p in points} == pytest.approx(
+        dict(zip(NAMES, [50, 55], strict=True))
+    )
+    (panel,) = (param for param in spec["params"] if param["name"] == "panel")
+    assert panel["bind"]["labels"][0].startswith("Average of 2 tasks, quick")
+    assert len(panel["bind"]["labels"]) == 3

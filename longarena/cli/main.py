@@ -4,8 +4,9 @@ import sys
 
 import typer
 
-from longarena.cli import data, show
+from longarena.cli import data, show, store
 from longarena.cli.draw import draw
+from longarena.cli.export import export, fill
 from longarena.cli.lists import list_
 from longarena.cli.measure import measure
 from longarena.cli.report import report
@@ -28,7 +29,8 @@ app = typer.Typer(
 app.command("list")(list_)
 app.add_typer(data.app, name="data")
 app.add_typer(show.app, name="show")
-for command in (train, evaluate, sweep, measure, span, draw, report, tour):
+app.add_typer(store.app, name="store")
+for command in (train, evaluate, sweep, measure, span, draw, report, export, fill, tour):
     app.command()(command)
 
 # the command line's own complaints: a missing argument, an unknown option

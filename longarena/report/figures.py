@@ -1,0 +1,68 @@
+"""Charts as files: the page's own specification, with a fixed width on white paper.
+
+Choice: every panel is a file of its own; the first has the chart's plain name.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import vl_convert
+
+from longarena.report.chart import Chart
+from longarena.report.frame import INK, MUTED, WIDTH, Spec
+from longarena.report.table import slug
+
+PIXELS_PER_INCH = 200
+LONGEST_NAME = 80
+
+WRITERS: Mapping[str, Callable[[Spec], bytes]] = {
+    "svg": lambda spec: vl_convert.vegalite_to_svg(spec).encode(),
+    "png": lambda spec: bytes(vl_convert.vegalite_to_png(spec, ppi=PIXELS_PER_INCH)),
+    "pdf": lambda spec: bytes(vl_convert.vegalite_to_pdf(spec)),
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One panel of a chart, ready to be drawn."""
+
+    name: str
+    spec: Spec
+
+
+def figures(chart: Chart) -> list[Figure]:
+    """Return a figure per panel of a chart."""
+    panels = _panels(chart.spec)
+    found = [Figure(chart.name, _still(chart, 0, panels[0]))]
+    used = {chart.name}
+    for number, panel in enumerate(panels[1:], start=1):
+        name = f"{chart.name}-{slug(panel)[:LONGEST_NAME]}"
+        name = f"{name}-{number}" if name in used else name
+        used.add(name)
+        found.append(Figure(name, _still(chart, number, panel)))
+    return found
+
+
+def _panels(spec: Spec) -> list[str]:
+    """Read the names of the panels off the list that chooses between them."""
+    parameter = _panel_parameter(spec)
+    return list(parameter["bind"]["labels"]) if "bind" in parameter else [""]
+
+
+def _panel_parameter(spec: Any) -> dict[str, Any]:
+    named = (each for each in spec.get("params", []) if each["name"] == "panel")
+    return next(named, {})
+
+
+def _still(chart: Chart, number: int, panel: str) -> Spec:
+    """Choose a panel for good, and say in a title which it is."""
+    spec = copy.deepcopy(chart.spec)
+    parameter = _panel_parameter(spec)
+    parameter.pop("bind", None)
+    if parameter:
+        parameter["value"] = number
+    title = {"text": chart.title, "subtitle": panel, "anchor": "start", "offset": 14}
+    title |= {"color": INK, "subtitleColor": MUTED, "fontSize": 15}
+    return spec | {"width": WIDTH, "background": "#fff", "padding": 12, "title": title}

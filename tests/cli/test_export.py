@@ -1,0 +1,68 @@
+import json
+import sys
+
+import pytest
+from report.stores import write_store
+
+from longarena.cli import main as main_module
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Call the command line in this process; return exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["longarena", *words])
+        with pytest.raises(SystemExit) as ended:
+            main_module.main()
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return call
+
+
+def test_tables_are_exported_from_the_records_of_the_runs(run, tmp_path):
+    write_store(tmp_path / "runs/records")
+    code, output, _ = run("export", "speed", "--format", "latex", "--out", "paper")
+    assert (code, output) == (0, f"{tmp_path}/paper/speed.tex\n")
+    assert r"\toprule" in (tmp_path / "paper/speed.tex").read_text()
+
+
+def test_the_files_can_be_had_as_json(run, tmp_path):
+    write_store(tmp_path / "results")
+    _, output, _ = run("export", "memory", "--format", "svg", "--store", "results", "--json")
+    assert json.loads(output) == ["export/memory.svg"]
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("export spedd", "did you mean speed"),
+        ("export speed --format docx", "unknown format 'docx'"),
+        ("export curves --format csv", "curves is a chart; choose the format svg, png or pdf"),
+        ("export growth --format pdf", "growth is a table"),
+        ("export all", "no records for all yet; run: longarena train"),
+        ("export speed --format svg", "run: longarena measure"),
+        ("export speed --store nowhere", "there is no folder nowhere"),
+        ("fill nowhere.md", "nowhere.md"),
+    ],
+)
+def test_a_mistake_is_one_line_with_the_remedy_and_exit_code_2(run, words, answer):
+    code, output, errors = run(*words.split())
+    assert (code, output) == (2, "")
+    assert answer in errors
+    assert len(errors.splitlines()) == 1
+
+
+def test_a_stale_document_is_found_filled_and_then_found_to_be_right(run, tmp_path):
+    write_store(tmp_path / "results")
+    document = tmp_path / "README.md"
+    document.write_text("<!-- table: memory results -->\n<!-- end -->\n")
+    code, _, errors = run("fill", "--check")
+    assert code == 2
+    assert "run: longarena fill" in errors
+    assert "MiB" not in document.read_text()
+    assert run("fill")[:2] == (0, "README.md is new\n")
+    assert "| Transformer | 512 MiB" in document.read_text()
+    assert run("fill", "--check")[:2] == (0, "every table is up to date\n")

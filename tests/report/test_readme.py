@@ -1,0 +1,91 @@
+"""The tables of the documents equal what the committed records give."""
+
+from pathlib import Path
+
+import pytest
+from report.examples import measure_record
+from report.stores import write_store
+
+from longarena.errors import UserError
+from longarena.report.readme import documents_in, fill, fill_document
+from longarena.store.folder import write_record
+
+ROOT = Path(__file__).parents[2]
+README = """# Title
+
+<!-- table: speed results -->
+<!-- end -->
+
+Between.
+
+<!-- table: accuracy-quick results -->
+a stale table
+<!-- end -->
+
+The end.
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    write_store(tmp_path / "results")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text(README)
+    (tmp_path / "docs/page.md").write_text("no table here\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("document", documents_in(ROOT), ids=lambda path: path.name)
+def test_a_committed_document_has_the_tables_of_its_records(document):
+    assert not fill_document(document, ROOT, is_dry=True), "run: longarena fill"
+
+
+def test_tables_are_written_between_their_markers_and_nowhere_else(project):
+    assert fill_document(project / "README.md", project)
+    text = (project / "README.md").read_text()
+    assert "| Linear Transformer | **5.00** (1.25" in text
+    assert "| Transformer | **37.0 ± 1.4** |" in text
+    assert "a stale table" not in text
+    kept = [line for line in README.splitlines() if line and line != "a stale table"]
+    assert [line for line in text.splitlines() if line in kept] == kept
+
+
+def test_filling_twice_changes_nothing(project):
+    fill_document(project / "README.md", project)
+    before = (project / "README.md").read_text()
+    assert not fill_document(project / "README.md", project)
+    assert (project / "README.md").read_text() == before
+
+
+def test_a_new_record_makes_a_table_stale(project):
+    fill_document(project / "README.md", project)
+    write_record(project / "results", measure_record("performer", 1024, 9.0, 2**20))
+    assert fill_document(project / "README.md", project, is_dry=True)
+
+
+def test_a_number_typed_by_hand_is_found(project):
+    path = project / "README.md"
+    fill_document(path, project)
+    path.write_text(path.read_text().replace("**5.00**", "**5.01**"))
+    assert fill_document(path, project, is_dry=True)
+    assert "5.01" in path.read_text()
+    fill_document(path, project)
+    assert "5.01" not in path.read_text()
+
+
+def test_the_documents_of_a_project_are_found(project):
+    assert [path.name for path in documents_in(project)] == ["README.md", "page.md"]
+
+
+@pytest.mark.parametrize(
+    ("marker", "answer"),
+    [
+        ("<!-- table: speed results -->\nno end\n", "needs a name, a folder"),
+        ("<!-- table: speed -->\n<!-- end -->\n", "needs a name, a folder"),
+        ("<!-- table: speed nowhere -->\n<!-- end -->\n", "there is no such folder"),
+        ("<!-- table: spede results -->\n<!-- end -->\n", "names a table that results"),
+    ],
+)
+def test_a_marker_that_cannot_be_filled_is_refused(project, marker, answer):
+    with pytest.raises(UserError, match=answer):
+        fill(marker, project)

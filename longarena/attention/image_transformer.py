@@ -199,13 +199,14 @@ class ImageTransformer(Attention[ImagePlan]):
             )
 
     def plan(self, x: Tokens, mask: Mask) -> ImagePlan:
-        pattern = self._tables(x.shape[1]).pattern(mask, self.place.causal)
+        pattern = self.tables(x.shape[1]).pattern(mask, self.place.causal)
         return ImagePlan(self.split(self.query(x)), self.split(self.key(x)), pattern)
 
     def apply(self, plan: ImagePlan, v: Values) -> Values:  # type: ignore[override]
         return attend(plan.pattern, plan.q, plan.k, v)
 
-    def _tables(self, length: int) -> Tables:
+    def tables(self, length: int) -> Tables:
+        """Say where the queries and the memory of every block stand in a sequence."""
         options, causal = self.options, self.place.causal
         if options.image_width is None:
             line = Line.of(length, options.block, options.memory, causal)

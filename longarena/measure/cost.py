@@ -184,3 +184,13 @@ def growth(lengths: Sequence[int], costs: Sequence[float]) -> float:
     """
     slope, _ = np.polyfit(np.log(lengths), np.log(costs), deg=1)
     return float(slope)
+
+
+def growth_error(lengths: Sequence[int], errors: Sequence[float]) -> float:
+    """Return the standard error of a fitted exponent, from those of the costs as shares of them.
+
+    >>> round(growth_error([1000, 2000], [0.1, 0.0]) * math.log(2), 6)
+    0.1
+    """
+    x = np.log(lengths) - np.mean(np.log(lengths))
+    return float(np.linalg.norm(x * np.asarray(errors)) / np.sum(x**2))

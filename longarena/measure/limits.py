@@ -3,9 +3,13 @@
 Both are measured in the same run as the mechanisms, in turns with them; the best turn counts, for
 a limit is what cannot be exceeded. A step's share of the product's rate says how near it comes
 to it; what is missing goes into memory traffic, small operations and other people's processes.
+
+The median turn says how fast the machine was on the whole at that time, with all that it had to do
+besides. Lengths are measured one after the other, so their times are compared in this unit.
 """
 
 from collections.abc import Sequence
+from statistics import median
 
 import torch
 
@@ -33,4 +37,5 @@ def rates(product_seconds: Sequence[float], copy_seconds: Sequence[float]) -> Li
     return Limits(
         flops_per_second=PRODUCT_FLOPS / min(product_seconds),
         copy_bytes_per_second=2 * COPIED_BYTES / min(copy_seconds),
+        typical_flops_per_second=PRODUCT_FLOPS / median(product_seconds),
     )

@@ -125,10 +125,14 @@ class Cost(Options):
 
 
 class Limits(Options):
-    """What the machine itself reaches: the best rates of large products and copies."""
+    """What the machine itself reaches: the best rates of large products and copies.
+
+    `typical_flops_per_second` is the median rate while the mechanisms were timed: less under load.
+    """
 
     flops_per_second: float
     copy_bytes_per_second: float
+    typical_flops_per_second: float | None = None
 
 
 MeasureStatus = Literal["measured", "out of memory", "timed out", "failed"]

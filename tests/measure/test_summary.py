@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from longarena.measure.counting import count
@@ -100,6 +102,36 @@ def test_growth_above_the_claim_is_flagged(seconds, peak, mixer_cost, is_above):
     [found] = growths(records)
     assert found.is_above_claim == is_above
     assert (growth_rows(records)[0][""] == "above its claim") == is_above
+
+
+def test_a_machine_that_was_slower_at_one_length_makes_nothing_grow():
+    def under(share):
+        return Limits(
+            flops_per_second=6e6, copy_bytes_per_second=1.0, typical_flops_per_second=share * 6e6
+        )
+
+    [found] = growths(
+        [
+            record("linear", 1024, 1.0, limits=under(0.9)),
+            record("linear", 2048, 6.0, limits=under(0.3)),
+        ]
+    )
+    assert found.time == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("noise", "is_above"), [(0.01, True), (0.5, False)])
+def test_noise_is_not_taken_for_growth(noise, is_above):
+    def noisy(length, seconds):
+        quiet = record("linear", length, seconds)
+        turns = [
+            seconds * factor for factor in (1 - noise, 1 - noise / 2, 1, 1 + noise / 2, 1 + noise)
+        ]
+        metrics = quiet.metrics.model_copy(update={"seconds_per_step": turns})
+        return quiet.model_copy(update={"metrics": metrics})
+
+    [found] = growths([noisy(1024, 1.0), noisy(2048, 2.5)])
+    assert found.time == pytest.approx(math.log2(2.5))
+    assert found.is_above_claim == is_above
 
 
 def test_one_length_has_no_growth():

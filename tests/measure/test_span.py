@@ -1,11 +1,19 @@
+import numpy as np
 import pytest
 import torch
 from training.runs import small_recipe
 
 from longarena.attention import build, matrix
+from longarena.data.batches import assemble
 from longarena.errors import UserError
-from longarena.measure.span import mean_distance, span
+from longarena.measure.span import SAMPLES, mean_distance, span
+from longarena.model.build import build_classifier
+from longarena.progress import SILENT
+from longarena.recipes.recipe import build_task
 from longarena.store.folder import read_records, write_record
+from longarena.tasks.base import default_home
+from longarena.tasks.prepare import obtain
+from longarena.training.checkpoint import load_tensors
 from longarena.training.folder import RunFolder
 from longarena.training.loop import train
 
@@ -69,6 +77,55 @@ def test_a_run_has_a_span_by_layer_and_head(tmp_path):
     assert 0 < record.mean_span < record.mean_length
     write_record(tmp_path / "store", record)
     assert read_records(tmp_path / "store").spans == [record]
+
+
+@torch.no_grad()
+def distances_by_hand(model, ids):
+    """The mean distance of each layer and head for one sequence alone, by the formula."""
+    cls = torch.full((model.num_prepended,), model.first_prepended)
+    x = model.embedding(torch.cat([cls, ids])[None])
+    found = []
+    for layer in model.encoder.layers:
+        y, mixer = layer.mixer_norm(x)[0], layer.mixer
+        q, k = ((y @ w.weight.T).chunk(2, dim=-1) for w in (mixer.query, mixer.key))
+        logits = [q[head] @ k[head].T / q[head].shape[1] ** 0.5 for head in range(2)]
+        found.append([mean_distance_of(each.exp(), len(cls)) for each in logits])
+        x = layer(x, torch.ones(x.shape[:2], dtype=torch.bool))
+    return torch.tensor(found)
+
+
+def mean_distance_of(weights, num_prepended):
+    rows = []
+    for i in range(num_prepended, len(weights)):
+        keys = range(num_prepended, len(weights))
+        total = sum(float(weights[i, j]) for j in keys)
+        rows.append(sum(float(weights[i, j]) * abs(i - j) for j in keys) / total)
+    return sum(rows) / len(rows)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_the_span_of_a_run_is_what_every_sample_gives_by_itself(tmp_path, pooling):
+    recipe = small_recipe("transformer", f"model.pooling={pooling}")
+    train(recipe, tmp_path / "runs")
+    folder = RunFolder.of(tmp_path / "runs", recipe)
+    record = span(folder)
+
+    task = build_task(recipe)
+    model = build_classifier(recipe.model, task.card, recipe.seed).eval()
+    model.load_state_dict(load_tensors(folder.best))
+    valid = obtain(task, default_home(), SILENT).split("valid")
+    rows = assemble(valid, np.arange(len(valid))).ids[:, 0]
+    lengths = [int((row > 0).sum()) for row in rows]
+    assert len(set(lengths)) > 1, "nothing was padded"
+    expected = torch.stack([distances_by_hand(model, row[row > 0]) for row in rows]).mean(dim=0)
+    assert record.samples == len(rows)
+    torch.testing.assert_close(torch.tensor(record.spans), expected, rtol=1e-4, atol=1e-4)
+    assert record.mean_span == pytest.approx(expected.mean().item(), rel=1e-4)
+    assert record.mean_length == pytest.approx(np.mean(lengths))
+
+
+def test_a_thousand_samples_are_taken_unless_another_number_is_asked_for():
+    assert SAMPLES == 1000
 
 
 def test_a_run_that_was_never_validated_has_no_span(tmp_path):

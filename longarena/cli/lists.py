@@ -2,17 +2,19 @@
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Literal, get_args
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
 from longarena import attention, tasks
-from longarena.attention.base import Family
-from longarena.cli.output import RUNS, AsJson, Output, Runs
+from longarena.cli.output import RUNS, AsJson, Output, Runs, StoreFolder
 from longarena.measure import SHAPES
 from longarena.model.build import build_classifier, num_parameters
 from longarena.options import Options
 from longarena.recipes.presets import PRESETS
+from longarena.store.families import FamilyTable, Member, Standing, family_table
+from longarena.store.folder import read_records
 from longarena.training.folder import RunFolder, all_runs
 
 What = Literal["tasks", "attention", "presets", "runs"]
@@ -21,15 +23,18 @@ Row = dict[str, str]
 
 def list_(
     what: Annotated[What | None, typer.Argument(help="One table only.")] = None,
-    families: Annotated[bool, typer.Option("--families", help="Attention by family.")] = False,
+    families: Annotated[
+        bool, typer.Option("--families", help="Attention by family, and where it stands here.")
+    ] = False,
     runs: Runs = RUNS,
+    store: StoreFolder = None,
     json: AsJson = False,
 ) -> None:
     """List tasks, attention mechanisms, presets or runs."""
     out = Output(is_json=json)
     makers: dict[str, Callable[[], list[Row]]] = {
         "tasks": _tasks,
-        "attention": _families if families else _attention,
+        "attention": (lambda: _families(store or runs / "records")) if families else _attention,
         "presets": _presets,
         "runs": lambda: [_run(run) for run in all_runs(runs)],
     }
@@ -79,23 +84,38 @@ def _attention() -> list[Row]:
     ]
 
 
-def _families() -> list[Row]:
+def _families(store: Path) -> list[Row]:
     """Order the mechanisms by the families of the survey, each family named once."""
-    rows = sorted(
-        attention.MIXERS.items(), key=lambda item: get_args(Family).index(item[1].card.family)
-    )
-    families = [mixer.card.family for _, mixer in rows]
+    table = family_table(read_records(store))
+    families = [member.card.family for member in table.members]
     return [
         {
             "family": "" if i and families[i - 1] == families[i] else families[i],
-            "mixer": name,
-            "year": str(mixer.card.year),
-            "time": mixer.card.time,
-            "decodes": "yes" if mixer.card.decodes else "no",
-            "paper": mixer.card.paper,
+            "mixer": member.mixer,
+            "year": str(member.card.year or ""),
+            "time": member.card.time,
+            "decodes": "yes" if member.card.decodes else "no",
+            **_standings(table, member),
+            "paper": member.card.paper,
         }
-        for i, (name, mixer) in enumerate(rows)
+        for i, member in enumerate(table.members)
     ]
+
+
+def _standings(table: FamilyTable, member: Member) -> Row:
+    """Say where a mechanism stands in what the store has numbers of."""
+    row = {}
+    if table.length:
+        row[f"speed at {table.length:,}"] = _standing(member.speed, "{:.2f}x")
+        row[f"memory at {table.length:,}"] = _standing(member.memory, "{:.2f}x")
+    if table.num_tasks:
+        tasks_ = "1 task" if table.num_tasks == 1 else f"{table.num_tasks} tasks"
+        row[f"score, {table.preset}, {tasks_}"] = _standing(member.score, "{:.1%}")
+    return row
+
+
+def _standing(found: Standing | None, form: str) -> str:
+    return f"{form.format(found.value)} ({found.place} of {found.among})" if found else ""
 
 
 def _parameters(mixer: str) -> int:

@@ -102,7 +102,7 @@ class Convolution(Compression):
         self.kernel = nn.Parameter(torch.full((num_maps, self.window_size), 1 / self.window_size))
 
     def forward(self, x: Tensor, mask: Mask) -> Tensor:
-        return (windows(x, self.window_size, dim=2) * self.kernel[:, None, :, None]).sum(dim=3)
+        return (self.kernel[:, None, None] @ windows(x, self.window_size, dim=2)).squeeze(3)
 
 
 COMPRESSIONS: dict[str, Callable[[int, int, int], Compression]] = {

@@ -61,6 +61,18 @@ class Leaving(Plain):
         os._exit(3)
 
 
+class Convolving(Plain):
+    """A convolution over three positions and a linear map."""
+
+    def __init__(self, place, options, previous=None):
+        super().__init__(place, options, previous)
+        self.near = torch.nn.Conv1d(place.width, place.width, 3, padding=1)
+        self.output = torch.nn.Linear(place.width, place.width)
+
+    def forward(self, x, mask):
+        return self.output(self.near(x.mT).mT)
+
+
 class Honest(Transformer):
     """Attends to everything, as it says."""
 

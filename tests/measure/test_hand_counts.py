@@ -139,6 +139,18 @@ def test_the_counter_finds_what_was_counted_by_hand(mixer):
     assert (found.attention, found.convolution) == (attention, convolution)
 
 
+def test_a_convolution_among_the_options_of_a_mechanism_is_one():
+    # 128 positions have room for 16 windows of 8, of which N tokens fill 12
+    found = counted("linformer", {"k": 16, "projection": "conv"})
+    assert found.attention == 2 * N * D**2 + 2 * 12 * D**2 + attend(N, 12)
+    assert found.convolution == N * D
+
+
+def test_a_convolution_operator_in_a_mixer_of_your_own_is_one():
+    found = counted("measure.own_mixers:Convolving", {})
+    assert (found.attention, found.convolution) == (N * D**2, 3 * N * D**2)
+
+
 @pytest.mark.parametrize("mixer", MIXERS)
 def test_the_layers_around_a_mixer_are_counted_apart(mixer):
     found = counted(mixer, HAND_COUNTS[mixer][0])

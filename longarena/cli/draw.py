@@ -1,4 +1,4 @@
-"""longarena draw: the attention pattern of a mechanism as a picture."""
+"""longarena draw: the attention pattern of a mechanism as a picture, and memory blocks on images."""
 
 from pathlib import Path
 from typing import Annotated

@@ -3,6 +3,8 @@
 A small mixer is built, fed random tokens, and its effective attention matrix is drawn: row i is
 the query, column j the key, dark where much of value j reaches position i.
 
+The Image Transformer has a second picture, of its memory blocks (`memory_blocks.py`).
+
 Choice: each row is scaled to its own largest weight and the root is taken, so that faint links
         show; the picture tells where attention goes, not how much.
 """
@@ -11,6 +13,7 @@ import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import altair as alt
 import numpy as np
@@ -19,13 +22,16 @@ from numpy.typing import NDArray
 
 from longarena import attention
 from longarena.attention import Attention, MixerCard
+from longarena.attention.image_transformer import ImageTransformer
 from longarena.data import png
 from longarena.data.files import write_atomically
 from longarena.errors import UserError
+from longarena.report import memory_blocks
 from longarena.seeding import torch_rng
 
 HEAD_SIZE = 8
 LENGTH, HEADS = 64, 4
+IMAGE_LENGTH = 256
 PIXELS, GAP = 240, 2
 
 
@@ -40,18 +46,30 @@ class Sketch:
     seed: int = 0
 
 
-def pattern(sketch: Sketch) -> NDArray[np.float64]:
-    """Return the strength of every link, (heads, length, length), between 0 and 1."""
+def build(sketch: Sketch) -> Attention[object]:
+    """Build the mixer of a sketch; its blocks are small so that the pattern shows."""
     mixer = attention.build(
         sketch.name,
         width=HEAD_SIZE * sketch.num_heads,
         num_heads=sketch.num_heads,
         max_length=sketch.length,
         seed=sketch.seed,
-        options={**attention.find(sketch.name).card.sketch, **sketch.options},
+        options={**_small(sketch), **sketch.options},
     ).eval()
     if not isinstance(mixer, Attention):
         raise UserError(f"{sketch.name} has no attention matrix to draw")
+    return mixer
+
+
+def _small(sketch: Sketch) -> Mapping[str, object]:
+    kind = attention.find(sketch.name)
+    is_image = issubclass(kind, ImageTransformer) and sketch.options.get("mode") == "2d"
+    return memory_blocks.image_options(sketch.length) if is_image else kind.card.sketch
+
+
+def pattern(sketch: Sketch) -> NDArray[np.float64]:
+    """Return the strength of every link, (heads, length, length), between 0 and 1."""
+    mixer = build(sketch)
     shape = (1, sketch.length, HEAD_SIZE * sketch.num_heads)
     x = torch.randn(shape, generator=torch_rng(sketch.seed, "sketch"))
     mask = torch.ones(1, sketch.length, dtype=torch.bool)
@@ -93,12 +111,18 @@ def _head(number: int, strength: NDArray[np.float64]) -> alt.Chart:
 
 
 def draw(sketch: Sketch, out: Path) -> list[Path]:
-    """Write the pattern of a mixer as PNG and SVG into a folder."""
-    drawing = chart(sketch)
-    stem = sketch.name.replace(":", ".")
+    """Write the pattern of a mixer, and its memory blocks if it has any, as PNG and SVG."""
+    stem, mixer = sketch.name.replace(":", "."), build(sketch)
+    paths = _save(chart(sketch), out, stem)
+    if isinstance(mixer, ImageTransformer):
+        paths += _save(memory_blocks.chart(mixer, sketch.length), out, f"{stem}-memory")
+    return paths
+
+
+def _save(drawing: alt.HConcatChart, out: Path, stem: str) -> list[Path]:
     paths = [out / f"{stem}.png", out / f"{stem}.svg"]
+    out.mkdir(parents=True, exist_ok=True)
     for path in paths:
-        out.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f".partial{path.suffix}")
         drawing.save(partial, ppi=144)
         write_atomically(path, partial.read_bytes())
@@ -108,23 +132,38 @@ def draw(sketch: Sketch, out: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class Plate:
-    """One picture of the gallery, ready for a page."""
+    """One picture of the gallery, ready for a page; `about` says what it shows but a pattern."""
 
     card: MixerCard
     options: str
     url: str
+    about: str = ""
 
 
 def gallery() -> list[Plate]:
-    """Draw every mechanism of the table that has a matrix."""
+    """Draw every mechanism of the table that has a matrix, and the memory blocks of one."""
     drawn = [kind.card for kind in attention.MIXERS.values() if issubclass(kind, Attention)]
-    return [_plate(card) for card in drawn]
+    plates = [_plate(card) for card in drawn]
+    return [*plates, *(_blocks_plate(mode) for mode in ("1d", "2d"))]
 
 
 def _plate(card: MixerCard) -> Plate:
-    picture = base64.b64encode(png.encode(tile(Sketch(card.name)))).decode()
     options = ", ".join(f"{key}={value}" for key, value in card.sketch.items())
-    return Plate(card, options, f"data:image/png;base64,{picture}")
+    return Plate(card, options, _url(tile(Sketch(card.name))))
+
+
+def _blocks_plate(mode: str) -> Plate:
+    """Draw the memory blocks on an image of 16 x 16 pixels."""
+    options = {"mode": mode} | ({"block": 24, "memory": 72} if mode == "1d" else {})
+    sketch = Sketch(ImageTransformer.card.name, options, IMAGE_LENGTH)
+    mixer = cast(ImageTransformer, build(sketch))
+    picture = memory_blocks.tile(mixer, sketch.length, LENGTH, GAP)
+    about = "Blocks of queries (black) and their memory (grey) on the image"
+    return Plate(mixer.card, f"mode={mode}", _url(picture), about)
+
+
+def _url(picture: NDArray[np.uint8]) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png.encode(picture)).decode()}"
 
 
 def tile(sketch: Sketch) -> NDArray[np.uint8]:

@@ -1,3 +1,5 @@
+import base64
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,15 @@ def test_the_gallery_has_every_mechanism_with_a_matrix():
     names = [plate.card.name for plate in gallery()]
     assert set(names) <= set(MIXERS)
     assert {"transformer", "linear"} <= set(names)
+    assert len(names) == len(set(names)) + 2  # the memory blocks of the Image Transformer
+
+
+def test_the_gallery_shows_memory_blocks_in_one_and_in_two_dimensions():
+    plates = [plate for plate in gallery() if plate.about]
+    assert [plate.options for plate in plates] == ["mode=1d", "mode=2d"]
+    pictures = [png.decode(base64.b64decode(p.url.partition(",")[2]), "plate") for p in plates]
+    sizes = {picture.shape[:2] for picture in pictures}
+    assert sizes == {tile(Sketch("local")).shape}  # as large as a pattern, so that one style fits
 
 
 @pytest.mark.parametrize("options", [{"nonsense": 8}, {"block": 0}])

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from longarena import attention, tasks
 from longarena.errors import UserError, unknown
+from longarena.recipes.presets.cpu import cpu
 from longarena.recipes.presets.paper import paper
 from longarena.recipes.presets.quick import quick
 from longarena.recipes.presets.small import small
@@ -13,6 +14,7 @@ Preset = Callable[[str, str, int], Recipe | None]
 
 PRESETS: dict[str, Preset] = {
     "quick": quick,
+    "cpu": cpu,
     "small": small,
     "paper": paper,
 }

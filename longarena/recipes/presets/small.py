@@ -47,16 +47,7 @@ def small(task: str, mixer: str, seed: int) -> Recipe | None:
     return Recipe(
         preset="small",
         task=TaskChoice(name=task, version=tasks.build(task, {}).card.version),
-        model=ModelConfig(
-            mixer=mixer,
-            width=64,
-            depth=2,
-            num_heads=2,
-            mlp_width=128,
-            positions="learned",
-            pooling="mean",
-            dropout=0.1,
-        ),
+        model=two_layers(mixer, dropout=0.1),
         optimiser=Optimiser(rate=1e-4, beta_1=0.9, beta_2=0.999, epsilon=1e-6, weight_decay=0.0),
         schedule=Schedule(kind="one-cycle", warmup_steps=length.warmup_steps),
         batch_size=length.batch_size,
@@ -65,4 +56,18 @@ def small(task: str, mixer: str, seed: int) -> Recipe | None:
         log_every=50,
         checkpoint_every=250,
         seed=seed,
+    )
+
+
+def two_layers(mixer: str, dropout: float) -> ModelConfig:
+    """Return the model of the Nystromformer family: 2 layers, 64 wide."""
+    return ModelConfig(
+        mixer=mixer,
+        width=64,
+        depth=2,
+        num_heads=2,
+        mlp_width=128,
+        positions="learned",
+        pooling="mean",
+        dropout=dropout,
     )

@@ -35,13 +35,15 @@ class Checkpoint:
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint and remove all but the last two."""
+    """Write a checkpoint and remove all but the last two, with what killed processes left."""
     digest = save_tensors(_tensor_path(folder, checkpoint.step), checkpoint.tensors)
     text = json.dumps({"state": checkpoint.state, "sha256": digest})
     write_atomically(_state_path(folder, checkpoint.step), text)
-    for step in _steps(folder)[:-KEPT]:
-        _state_path(folder, step).unlink()
-        _tensor_path(folder, step).unlink(missing_ok=True)
+    kept = {_state_path(folder, step).stem for step in _steps(folder)[-KEPT:]}
+    # sorted, a checkpoint's JSON goes before its tensors
+    for path in [*sorted(folder.glob("step-*")), *folder.glob(".*.partial")]:
+        if path.stem not in kept:
+            path.unlink()
 
 
 def latest(folder: Path, progress: Progress) -> Checkpoint | None:

@@ -1,4 +1,4 @@
-"""longarena draw: the attention pattern of a mechanism as a picture, and memory blocks on images."""
+"""longarena draw: the attention pattern of a mechanism as a picture, memory blocks too."""
 
 from pathlib import Path
 from typing import Annotated

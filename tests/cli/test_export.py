@@ -1,10 +1,14 @@
 import json
+import re
 import sys
+from pathlib import Path
 
 import pytest
 from report.stores import write_store
 
 from longarena.cli import main as main_module
+from longarena.report.export import CHARTS
+from longarena.report.tables import TABLES
 
 
 @pytest.fixture
@@ -66,3 +70,21 @@ def test_a_stale_document_is_found_filled_and_then_found_to_be_right(run, tmp_pa
     assert run("fill")[:2] == (0, "README.md is new\n")
     assert "| Transformer | 512 MiB" in document.read_text()
     assert run("fill", "--check")[:2] == (0, "every table is up to date\n")
+
+
+PAGE = Path(__file__).parents[2] / "docs/papers.md"
+COMMANDS = re.findall(r"^longarena (.+)$", PAGE.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_of_the_page_on_papers_runs(run, command, tmp_path):
+    write_store(tmp_path / "results")
+    code, output, errors = run(*command.split())
+    assert code == 0, errors
+    assert output.splitlines()
+    assert all(Path(line).stat().st_size for line in output.splitlines())
+
+
+def test_the_page_on_papers_names_every_table_and_chart():
+    named = set(re.findall(r"^\| `(\w+)` \|", PAGE.read_text(), re.MULTILINE))
+    assert named == {*TABLES, *CHARTS}

@@ -1,0 +1,70 @@
+"""longarena store: unite records of several people, and see whether all can be read."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longarena.cli.output import RUNS, AsJson, Output
+from longarena.errors import UserError
+from longarena.store.folder import read_records
+from longarena.store.merge import merge as merge_records
+
+app = typer.Typer(no_args_is_help=True, help="Unite records, check them.")
+
+STORE = RUNS / "records"
+UNREADABLE = 1
+
+
+@app.command()
+def merge(
+    folder: Annotated[Path, typer.Argument(help="The records to add.")],
+    into: Annotated[Path, typer.Option(help="The store that they are added to.")] = STORE,
+    json: AsJson = False,
+) -> None:
+    """Add records to a store; nothing that is there is overwritten."""
+    merged = merge_records(_folder(folder), into)
+    out = Output(is_json=json)
+    out.result(
+        {
+            "added": list(map(str, merged.added)),
+            "beside": list(map(str, merged.beside)),
+            "known": list(map(str, merged.known)),
+            "unreadable": {str(path): reason for path, reason in merged.unreadable.items()},
+        }
+    )
+    out.say(*(f"left out: {path}: {reason}" for path, reason in merged.unreadable.items()))
+    out.say(
+        f"{into}: {len(merged.added)} added, {len(merged.beside)} kept beside another run of the "
+        f"same recipe, {len(merged.known)} there already, {len(merged.unreadable)} left out",
+        f"next: longarena report --store {into}",
+    )
+
+
+@app.command()
+def check(
+    folder: Annotated[Path, typer.Argument(help="The store to read.")] = STORE,
+    json: AsJson = False,
+) -> None:
+    """Read every record and name those that cannot be read; exit code 1 if there are any."""
+    found = read_records(_folder(folder))
+    out = Output(is_json=json)
+    counts = {
+        "runs": len(found.runs),
+        "failures": len(found.failures),
+        "measurements": len(found.measurements),
+        "spans": len(found.spans),
+    }
+    unreadable = {str(path): reason for path, reason in found.unreadable.items()}
+    out.result(counts | {"unreadable": unreadable})
+    out.say(*(f"cannot be read: {path}: {reason}" for path, reason in unreadable.items()))
+    numbers = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    out.say(f"{folder}: {numbers}, {len(unreadable)} cannot be read")
+    if unreadable:
+        raise typer.Exit(UNREADABLE)
+
+
+def _folder(folder: Path) -> Path:
+    if not folder.is_dir():
+        raise UserError(f"{folder} is no folder; give a folder of records")
+    return folder

@@ -8,7 +8,7 @@ Choice: names stand at the lines and dots, with a thin line to those that had to
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import altair as alt
@@ -30,6 +30,7 @@ NAME_GAP = 14.0
 DOTS_FREE = 0.15
 LARGEST_DOT = 700.0
 
+LEGEND_COLUMNS = alt.ExprRef("width < 420 ? 2 : 4")
 MUTED, INK, RULE, THIN = "#585c64", "#1b1d21", "#e3e3de", "#8a8f98"
 CONFIG = {
     "background": None,
@@ -66,11 +67,12 @@ class Frame:
 
 @dataclass(frozen=True)
 class Plot:
-    """A frame with the ranges of every panel."""
+    """A frame with the ranges of every panel, and the pixels left free at the right of them."""
 
     frame: Frame
     x_ranges: list[Range]
     y_ranges: list[Range]
+    free_pixels: float = 0.0
 
     def pixels(self, point: Point) -> tuple[float, float]:
         """Return where a point stands, from the left and the top."""
@@ -82,7 +84,7 @@ class Plot:
 
 def draw_lines(frame: Frame, points: list[Point]) -> Spec:
     """Draw a line per mechanism, named in a column at the right."""
-    plot = fit(frame, points, points, free=NAME_WIDTH / WIDTH)
+    plot = replace(fit(frame, points, points), free_pixels=NAME_WIDTH)
     styles = dashes(frame.families)
     scale = alt.Scale(domain=list(styles), range=[list(dash) for dash in styles.values()])
     dash = alt.StrokeDash("mixer:N", scale=scale, legend=None)
@@ -101,6 +103,8 @@ def draw_dots(frame: Frame, points: list[Point], levels: list[Point]) -> Spec:
         title="peak memory, MiB",
         scale=alt.Scale(domain=[0, largest], range=[0, LARGEST_DOT]),
         legend=alt.Legend(
+            orient="top",
+            titleOrient="left",
             tickCount=3,
             symbolFillColor="transparent",
             symbolStrokeColor=THIN,
@@ -126,7 +130,7 @@ def on_front(points: list[Point]) -> list[Point]:
     return [points[i] for i in front([(float(p["x"]), float(p["y"])) for p in points])]
 
 
-def fit(frame: Frame, wide: list[Point], tall: list[Point], free: float) -> Plot:
+def fit(frame: Frame, wide: list[Point], tall: list[Point], free: float = 0.0) -> Plot:
     """Choose the ranges of every panel; a share `free` of the width is left to the names."""
 
     def ranges(points: list[Point], field: str, is_log: bool) -> list[Range]:
@@ -206,7 +210,7 @@ def _marks(plot: Plot) -> alt.Chart:
     )
     used = [family for family in COLOURS if family in plot.frame.families.values()]
     colours = alt.Scale(domain=used, range=[COLOURS[family] for family in used])
-    legend = alt.Legend(title=None, columns=4, symbolType="circle", symbolSize=90)
+    legend = alt.Legend(title=None, columns=LEGEND_COLUMNS, symbolType="circle", symbolSize=90)
     return (
         _layer("points")
         .encode(
@@ -254,7 +258,7 @@ def _x(plot: Plot, field: str = "x") -> alt.X:
     axis = alt.Axis(format=",.4~r", grid=False, tickCount=6)
     if plot.frame.x_ticks:
         axis = alt.Axis(format="d", grid=False, values=list(plot.frame.x_ticks))
-    scale = _scale(plot.x_ranges, plot.frame.is_x_log)
+    scale = _scale(plot.x_ranges, plot.frame.is_x_log, plot.free_pixels)
     return alt.X(f"{field}:Q", title=plot.frame.x_title, scale=scale, axis=axis)
 
 
@@ -264,10 +268,15 @@ def _y(plot: Plot) -> alt.Y:
     return alt.Y("y:Q", title=plot.frame.y_title, scale=scale, axis=axis)
 
 
-def _scale(ranges: list[Range], is_log: bool) -> alt.Scale:
+def _scale(ranges: list[Range], is_log: bool, free_pixels: float = 0.0) -> alt.Scale:
+    """Let the panel choose its range, of which the upper end moves with the width of the page."""
     kind: Literal["log", "linear"] = "log" if is_log else "linear"
-    domain = alt.ExprRef(f"{[list(limits) for limits in ranges]}[panel]")
-    return alt.Scale(type=kind, domain=domain, nice=False)
+    low, high = (f"{[limits[end] for limits in ranges]}[panel]" for end in (0, 1))
+    if free_pixels:
+        stretch = f"1 / (1 - {free_pixels} / max(width, {2 * free_pixels}))"
+        log = f"{low} * pow({high} / {low}, {stretch})"
+        high = log if is_log else f"{low} + ({high} - {low}) * {stretch}"
+    return alt.Scale(type=kind, domain=alt.ExprRef(f"[{low}, {high}]"), nice=False)
 
 
 def _range(values: list[float], is_log: bool) -> Range:

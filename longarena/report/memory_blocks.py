@@ -21,7 +21,7 @@ NUM_DRAWN = 4
 PIXELS = 200
 KINDS = ("block of queries", "its memory", "other blocks", "every second of them")
 COLOURS = ("#1f4e9c", "#8fb8ee", "#e4e4de", "#f6f6f3")
-GREYS = np.array([0, 150, 228, 255], dtype=np.uint8)
+GREYS = np.array([0, 150, 216, 236], dtype=np.uint8)
 
 Grid = NDArray[np.int64]  # the kind of every pixel, an index into KINDS
 

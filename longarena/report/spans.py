@@ -8,7 +8,7 @@ from statistics import fmean
 import altair as alt
 
 from longarena.report.chart import Chart
-from longarena.report.frame import CONFIG, Point, Spec
+from longarena.report.frame import CONFIG, LEGEND_COLUMNS, Point, Spec
 from longarena.report.names import card, task_title
 from longarena.report.palette import COLOURS
 from longarena.store.record import SpanRecord
@@ -63,7 +63,7 @@ def _spec(bars: list[Point]) -> Spec:
         alt.Y("task:N", title=None, axis=alt.Axis(labelLimit=190, grid=False)),
         alt.YOffset("mixer:N", sort=order, scale=alt.Scale(paddingInner=0.25)),
     )
-    legend = alt.Legend(title=None, columns=4, symbolType="circle")
+    legend = alt.Legend(title=None, columns=LEGEND_COLUMNS, symbolType="circle")
     layers = [
         base.mark_bar().encode(
             alt.Color("family:N", scale=colours, legend=legend),
@@ -73,4 +73,6 @@ def _spec(bars: list[Point]) -> Spec:
     ]
     height = {"step": BAR_HEIGHT, "for": "offset"}
     spec: Spec = alt.layer(*layers).properties(width="container").to_dict()
-    return spec | {"height": height, "datasets": {"spans": bars}, "config": CONFIG}
+    # the height follows from the bars; asked to fit it as well, Vega complains in the console
+    spec |= {"height": height, "autosize": {"type": "fit-x", "contains": "padding"}}
+    return spec | {"datasets": {"spans": bars}, "config": CONFIG}

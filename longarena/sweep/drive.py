@@ -134,6 +134,7 @@ def drive(sweep: Sweep, crew: Crew, display: Display, stop: StopRequest) -> None
                 sweep.estimates.add(outcome.record)
             if entry.standing in ("waiting", "elsewhere"):
                 queue.append(entry)
+        display.show(sweep)
         if stop.asked and not is_stopping:
             crew.stop()
             is_stopping = True
@@ -143,7 +144,6 @@ def drive(sweep: Sweep, crew: Crew, display: Display, stop: StopRequest) -> None
             queue.clear()
         elif crew.has_room:
             _start_next(queue, running, sweep.places, crew)
-        display.show(sweep)
         time.sleep(0.0 if crew.has_room and _is_ready(queue) else SECONDS_BETWEEN_LOOKS)
 
 

@@ -1,0 +1,49 @@
+"""The sweeps that come with the project."""
+
+from pathlib import Path
+
+import pytest
+
+from longarena.attention import MIXERS
+from longarena.model.build import build_classifier
+from longarena.recipes.recipe import build_task
+from longarena.sweep.choose import read_sweep
+
+FOLDER = Path(__file__).parent.parent.parent / "sweeps"
+FIVE = {"listops", "text", "image", "retrieval", "pathfinder"}
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_a_sweep_has_runs_and_each_of_them_once(path):
+    recipes = read_sweep(str(path))
+    assert recipes
+    assert len({recipe.id for recipe in recipes}) == len(recipes)
+
+
+def test_the_arena_on_a_cpu_fills_its_table_with_one_seed_first():
+    recipes = read_sweep("cpu", FOLDER)
+    first = recipes[: 5 * len(MIXERS)]
+    assert {(r.model.mixer, r.task.name) for r in first} == {(m, t) for m in MIXERS for t in FIVE}
+    assert {r.seed for r in first} == {0}
+    again = recipes[len(first) :]
+    assert {r.seed for r in again} == {1, 2}
+    assert len({r.model.mixer for r in again}) == 5
+    assert len({r.task.name for r in again}) == 2
+    assert {r.task.variant for r in recipes if r.task.name == "retrieval"} == {"aan-mini"}
+
+
+def test_every_claim_is_a_model_that_can_be_built():
+    for recipe in read_sweep("claims", FOLDER):
+        build_classifier(recipe.model, build_task(recipe).card, recipe.seed)
+
+
+def test_windows_that_grow_and_shrink_are_as_wide_in_all():
+    windows = [
+        recipe.model.options.get("window", 128)
+        for recipe in read_sweep("claims", FOLDER)
+        if (recipe.model.mixer, recipe.task.name) == ("longformer", "text")
+    ]
+    even, growing, shrinking = windows
+    assert growing == sorted(growing) == shrinking[::-1]
+    assert growing != shrinking
+    assert sum(growing) == len(growing) * even

@@ -35,8 +35,15 @@ def measurements():
 
 def cost(length):
     """Mult-Adds of a mixer that grows with the square of the length."""
-    numbers = dict.fromkeys(Cost.model_fields, 1000)
-    return Cost(**numbers | {"parameters": 80_000, "training_step": 3 * length})
+    return Cost(
+        parameters=80_000,
+        attention=float(length),
+        convolution=0.0,
+        feed_forward=2000.0,
+        head_and_embedding=10.0,
+        training_step=3.0 * length,
+        activation_bytes=1000 * length,
+    )
 
 
 def write_store(folder):

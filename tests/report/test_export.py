@@ -113,7 +113,9 @@ def test_a_spread_has_the_decimals_of_its_number(records, tmp_path):
 def test_an_exported_table_of_counts_is_of_one_length(records, tmp_path):
     paths = export(records, "cost", "csv", tmp_path)
     assert [path.name for path in paths] == ["cost-1024.csv", "cost-4096.csv"]
-    assert float(read_csv(paths[1])["Transformer"]["Training step"]) == 3 * 4096
+    row = read_csv(paths[1])["Transformer"]
+    kinds = ["Parameters", "Attention", "Convolution", "Feed-forward", "Training step"]
+    assert [float(row[kind]) for kind in kinds] == [80_000, 4096, 0, 2000, 3 * 4096]
     (path,) = export(records, "cost-4096", "markdown", tmp_path)
     assert path.name == "cost-4096.md"
 
@@ -122,7 +124,9 @@ def test_the_growth_is_fitted_to_the_records(records, tmp_path):
     rows = read_csv(export(records, "growth", "csv", tmp_path)[0])
     assert float(rows["Transformer"]["Time"]) == pytest.approx(1.5)
     assert float(rows["Linear Transformer"]["Time"]) == pytest.approx(1.0)
+    assert float(rows["Transformer"]["Mult-Adds of the mixer"]) == pytest.approx(2.0)
     assert rows["Transformer"]["Verdict"] == ""
+    assert rows["Linear Transformer"]["Verdict"] == "above its claim"
 
 
 def test_ours_stand_beside_the_papers_as_ratios(records, tmp_path):

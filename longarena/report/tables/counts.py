@@ -1,7 +1,8 @@
 """What a model costs without a clock, as tables: Mult-Adds per token by kind of layer.
 
 One table per length, so that it can be read off where the feed-forward dominates and where the
-attention does. The best is the least.
+attention does. The least is the best, of parameters, training step and activations; to have no
+convolution is no merit.
 """
 
 from longarena.report import names
@@ -13,9 +14,10 @@ from longarena.store.record import Cost
 from longarena.store.tables import BASELINE, Row
 
 COLUMNS = (
-    *("Mechanism", "Parameters", "Mixer", "Feed-forward", "Head, embedding", "Training step"),
-    *("Relative", "Activations"),
+    *("Mechanism", "Parameters", "Attention", "Convolution", "Feed-forward", "Head, embedding"),
+    *("Training step", "Relative", "Activations"),
 )
+MARKED = ("Parameters", "Training step", "Relative", "Activations")
 
 
 def count_tables(records: Records) -> list[Table]:
@@ -41,14 +43,15 @@ def _table(table: CostTable, length: int) -> Table:
         name=f"cost-{length}",
         title=f"Parameters and Mult-Adds per token at length {names.length_name(length)}",
         columns=COLUMNS,
-        rows=mark_columns(rows, range(1, len(COLUMNS)), min),
+        rows=mark_columns(rows, map(COLUMNS.index, MARKED), min),
         note=f"Forward pass by kind of layer; a training step is forward and backward. "
         f"{where(table)}",
     )
 
 
 def _cells(cost: Cost, base: Cost | None) -> tuple[Cell, ...]:
-    kinds = (cost.mixer, cost.feed_forward, cost.head_and_embedding, cost.training_step)
+    mixer = (cost.attention, cost.convolution)
+    kinds = (*mixer, cost.feed_forward, cost.head_and_embedding, cost.training_step)
     relative = cost.training_step / base.training_step if base else None
     return (
         Cell(f"{cost.parameters:,}", cost.parameters),

@@ -14,6 +14,7 @@ from longarena.report.palette import COLOURS
 from longarena.store.record import SpanRecord
 from longarena.store.tables import group
 
+GROUP_GAP = 10
 BAR_HEIGHT = 18
 
 
@@ -71,8 +72,8 @@ def _spec(bars: list[Point]) -> Spec:
         ),
         base.mark_text(align="left", dx=5).encode(text="mixer:N"),
     ]
-    height = {"step": BAR_HEIGHT, "for": "offset"}
-    spec: Spec = alt.layer(*layers).properties(width="container").to_dict()
-    # the height follows from the bars; asked to fit it as well, Vega complains in the console
-    spec |= {"height": height, "autosize": {"type": "fit-x", "contains": "padding"}}
+    # a number: a height in steps beside a width that fits makes Vega complain in the console
+    height = len({bar["task"] for bar in bars}) * (len(order) * BAR_HEIGHT + GROUP_GAP)
+    chart = alt.layer(*layers).properties(width="container", height=height)
+    spec: Spec = chart.to_dict()
     return spec | {"datasets": {"spans": bars}, "config": CONFIG}

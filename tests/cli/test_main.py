@@ -7,6 +7,7 @@ from training.runs import SMALL
 
 from longarena.attention import MIXERS
 from longarena.cli import main as main_module
+from longarena.store.folder import read_records
 
 SMALL_WORDS = [word for change in SMALL for word in ("--set", change)]
 
@@ -118,11 +119,17 @@ def test_mechanisms_are_listed_by_family(run):
 
 @pytest.mark.slow
 def test_the_tour_goes_all_the_way(run, tmp_path):
-    code, output, _ = run("tour", "--steps", "3", "--quiet")
+    few = ("--attention", "linear", "--measured", "linear,transformer")
+    code, output, _ = run("tour", "--steps", "3", "--quiet", *few)
     assert code == 0
     page = tmp_path / "report" / "index.html"
     assert str(page) in output
-    assert "Linear Transformer" in page.read_text()
+    records = read_records(tmp_path / "runs" / "records")
+    assert {run.recipe.task.name for run in records.runs} == {"listops", "pathfinder"}
+    assert {(m.model.mixer, m.length) for m in records.measurements} == {
+        (mixer, length) for mixer in ("linear", "transformer") for length in (1024, 2048)
+    }
+    assert all(run.id in page.read_text() for run in records.runs)
 
 
 def test_a_recipe_is_shown_whole_with_its_id(run):

@@ -1,7 +1,7 @@
 """longarena sweep: many runs, on this machine or on many."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -10,7 +10,7 @@ from longarena.cli.output import RUNS, AsJson, Assignments, Output, Quiet, Runs,
 from longarena.errors import UserError
 from longarena.recipes.recipe import Recipe
 from longarena.store.folder import read_records
-from longarena.sweep import Sweep, local
+from longarena.sweep import Sweep, local, on_ray
 from longarena.sweep import sweep as run_sweep
 from longarena.sweep.choose import ALL, Grid, derive, pick, read_sweep
 from longarena.sweep.display import result
@@ -36,6 +36,8 @@ def sweep(
     only: Annotated[int | None, typer.Option(help="One run of the list, counted from 0.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Runs at a time.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads of each run.")] = None,
+    on: Annotated[Literal["local", "ray"], typer.Option(help="Who does the work.")] = "local",
+    address: Annotated[str, typer.Option(help="The Ray cluster, as HOST:PORT.")] = "auto",
     runs: Runs = RUNS,
     store: StoreFolder = None,
     quiet: Quiet = False,
@@ -55,7 +57,7 @@ def sweep(
         recipes,
         runs,
         store=store,
-        crew=local(workers, threads),
+        crew=on_ray(address, threads or 1) if on == "ray" else local(workers, threads),
         progress=out.progress,
         console=None if quiet else Console(stderr=True),
     )
@@ -109,13 +111,17 @@ def _time(num_left: int, num_unknown: int, seconds: float, num_workers: int) -> 
     >>> _time(3, 1, 130.0, 2)
     'about 2 min 10 s of training with 2 workers, and 1 run of unknown length'
     """
-    unknown = f"{num_unknown} run{'s' * (num_unknown != 1)} of unknown length"
+    unknown = f"{_number(num_unknown, 'run')} of unknown length"
     if num_left == 0:
         return "nothing is left to do; next: longarena report"
     if num_unknown == num_left:
         return f"{unknown}: no like run has been recorded yet"
-    known = f"about {duration(seconds)} of training with {num_workers} workers"
+    known = f"about {duration(seconds)} of training with {_number(num_workers, 'worker')}"
     return f"{known}, and {unknown}" if num_unknown else known
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _conclude(out: Output, done: Sweep) -> None:
@@ -131,10 +137,10 @@ def _conclude(out: Output, done: Sweep) -> None:
     out.say(*(f"{_title(entry)}: {result(entry)}" for entry in groups["finished"]))
     out.say(*(f"{_title(entry)}: {result(entry)}" for entry in groups["failed"]))
     counts = ", ".join(f"{len(found)} {standing}" for standing, found in groups.items())
-    out.say(f"{len(done.entries)} runs: {counts}", f"records: {done.places.store}")
+    out.say(f"{_number(len(done.entries), 'run')}: {counts}", f"records: {done.places.store}")
     if groups["stopped"]:
         raise Interrupted(
-            f"stopped with {len(groups['stopped'])} runs left; the same command goes on"
+            f"stopped with {_number(len(groups['stopped']), 'run')} left; the same command goes on"
         )
     if groups["failed"]:
         out.say("next: mend what failed, then the same command tries it again")

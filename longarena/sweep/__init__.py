@@ -18,6 +18,7 @@ from longarena.sweep.display import Silent, Watch, display
 from longarena.sweep.drive import Crew, Sweep, drive, prepare_all
 from longarena.sweep.local import LocalCrew, pool
 from longarena.sweep.plan import Estimates, Places, plan
+from longarena.sweep.ray import RayCrew
 from longarena.training.stop import stop_requests
 
 __all__ = ["Sweep", "sweep"]
@@ -28,6 +29,11 @@ OpenCrew = Callable[[Places], AbstractContextManager[Crew]]
 def local(workers: int | None = None, threads: int | None = None) -> OpenCrew:
     """Have the work done by processes on this machine."""
     return lambda places: LocalCrew(places, pool(workers, threads))
+
+
+def on_ray(address: str, threads: int = 1) -> OpenCrew:
+    """Have the work done by a Ray cluster."""
+    return lambda places: RayCrew(places, address, threads)
 
 
 def sweep(  # noqa: PLR0913 - the one call from outside: all but the recipes by name
@@ -43,10 +49,11 @@ def sweep(  # noqa: PLR0913 - the one call from outside: all but the recipes by 
     places = Places(runs.absolute(), (store or runs / "records").absolute())
     estimates = Estimates(read_records(places.store).runs)
     state = Sweep.of(plan(recipes, places), places, estimates)
-    prepare_all(state, progress)
-    with stop_requests() as stop, (crew or local())(places) as hands:
+    with (crew or local())(places) as hands:
+        if hands.is_local:
+            prepare_all(state, progress)
         watch = Watch(hands.num_workers)
         shown = display(console, watch) if console else nullcontext(Silent())
-        with shown as screen:
+        with stop_requests() as stop, shown as screen:
             drive(state, hands, screen, stop)
     return state

@@ -39,6 +39,10 @@ class Crew(Protocol):
     """Those who do the work."""
 
     @property
+    def is_local(self) -> bool:
+        """Whether they use the data of this machine; else each prepares its own."""
+
+    @property
     def num_workers(self) -> int:
         """How many runs are done at a time."""
 

@@ -72,6 +72,8 @@ def _accelerators() -> tuple[str, ...]:
 class LocalCrew:
     """Processes that each do one run; use it as a context manager, which ends them all."""
 
+    is_local = True
+
     def __init__(self, places: Places, pool: Pool) -> None:
         self.places, self.pool = places, pool
         self._workers: dict[int, _Worker] = {}

@@ -16,7 +16,7 @@ STOPPED = Outcome(state="stopped", reason="saved")
 class PretendedCrew:
     """Answers the runs of a seed with its outcomes in turn, and the others with STOPPED."""
 
-    num_workers = 1
+    num_workers, is_local = 1, True
 
     def __init__(self, outcomes):
         self.outcomes = {seed: list(found) for seed, found in outcomes.items()}

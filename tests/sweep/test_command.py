@@ -1,0 +1,89 @@
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from cli.commands import SMALL_WORDS
+from store.test_folder import record
+from sweep.crews import RECIPES
+from training.runs import small_recipe
+
+from longarena.cli import main as main_module
+from longarena.store.folder import write_record
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Call the command line in this process; return exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sweeps").symlink_to(ROOT / "sweeps")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["longarena", *words])
+        with pytest.raises(SystemExit) as ended:
+            main_module.main()
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("sweep quik", "did you mean quick"),
+        ("sweep nowhere.py", "nowhere.py does not exist"),
+        ("sweep --tasks listop", "did you mean listops"),
+        ("sweep --tasks listops --attention liner", "did you mean linear"),
+        ("sweep --tasks listops --preset smal", "did you mean small"),
+        ("sweep quick --set model.dept=2", "did you mean model.depth"),
+        ("sweep quick --only 1000", "the runs 0 to"),
+        ("sweep", "give the name of a sweep or --tasks"),
+        ("sweep quick --tasks listops", "and not both"),
+        ("sweep --tasks ,", "has no runs"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_two(run, words, answer):
+    code, output, errors = run(*words.split())
+    assert (code, output) == (2, "")
+    assert answer in errors
+    assert len(errors.splitlines()) == 1
+
+
+def test_a_dry_run_tells_what_is_done_and_how_long_the_rest_may_take(run, tmp_path):
+    metrics = record().metrics.model_copy(update={"steps_per_second": 0.1})
+    done = record(recipe=RECIPES[0], id=RECIPES[0].id, metrics=metrics)
+    write_record(tmp_path / "runs" / "records", done)
+    words = ["sweep", "--tasks", "listops", "--attention", "linear,local", "--seeds", "2"]
+    words += [*SMALL_WORDS, "--workers", "1", "--dry-run"]
+    code, output, _ = run(*words, "--json")
+    found = json.loads(output)
+    assert code == 0
+    assert [each["state"] for each in found["runs"]] == ["done", "to do", "to do", "to do"]
+    assert (found["count"], found["left"], found["seconds"], found["unknown"]) == (4, 3, 120.0, 2)
+    _, output, _ = run(*words)
+    assert "about 2 min of training with 1 worker, and 2 runs of unknown length" in output
+    assert not list((tmp_path / "runs").glob("listops"))
+
+
+def test_a_run_is_picked_by_its_number_as_a_job_array_does(run):
+    page = (ROOT / "docs/clusters.md").read_text()
+    last = int(re.search(r"--array=0-(\d+)", page)[1])
+    code, output, _ = run("sweep", "small", "--only", str(last), "--dry-run", "--json")
+    assert code == 0
+    assert [each["index"] for each in json.loads(output)["runs"]] == ["0"]
+    _, output, _ = run("sweep", "small", "--dry-run", "--json")
+    assert json.loads(output)["count"] == last + 1
+
+
+def test_a_sweep_whose_runs_are_all_there_ends_well_at_once(run, tmp_path):
+    recipe = small_recipe("linear")
+    write_record(tmp_path / "runs" / "records", record(recipe=recipe, id=recipe.id))
+    words = ["sweep", "--tasks", "listops", "--attention", "linear", *SMALL_WORDS, "--quiet"]
+    code, output, errors = run(*words)
+    assert code == 0, errors
+    assert "1 run: 0 finished, 1 skipped" in output
+    assert "next: longarena report" in output

@@ -30,7 +30,7 @@ from longarena.store.costs import CostTable, cost_tables
 from longarena.store.families import family_table
 from longarena.store.folder import Records
 from longarena.store.record import Record
-from longarena.store.tables import AccuracyTable, accuracy_table
+from longarena.store.tables import BASELINE, AccuracyTable, Row, accuracy_table
 
 Choices = list[tuple[str, str]]
 
@@ -163,8 +163,9 @@ def _beside(found: Findings) -> tuple[list[Board], CostTable | None]:
             for line in board.comparable
         )
     ]
-    lengths = set(published.COST_LENGTHS)
-    return compared, next((t for t in found.costs if t.common_length() in lengths), None)
+    base = Row(BASELINE)
+    timed = [t for t in found.costs if any((base, n) in t.costs for n in published.COST_LENGTHS)]
+    return compared, timed[0] if timed else None
 
 
 def _filters(lines: list[RunLine]) -> dict[str, Choices]:

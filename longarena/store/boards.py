@@ -77,6 +77,10 @@ class Board:
         """Return the paper's last row: mean and deviation of the comparable means of a column."""
         return _spread(self._means(column))
 
+    def columns_of(self, lines: Sequence[Line]) -> list[Column]:
+        """Return the columns in which any of some lines has a score."""
+        return [column for column in self.columns if any(column in line.scores for line in lines)]
+
     def majority(self, column: Column) -> float:
         """Return the score of always naming the commonest class."""
         lines = (*self.comparable, *self.free)

@@ -48,7 +48,7 @@ def open_page(chromium, written):
 
     def open_(records, width=1280, scheme="light"):
         path = written(records)
-        own = (path.as_uri(), "data:")
+        own = (path.parent.as_uri(), "data:")
         context = chromium.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme
         )

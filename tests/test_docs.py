@@ -1,16 +1,30 @@
 """What the documents say is tried: snippets run, named files exist."""
 
+import json
 import re
+import shlex
+import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from cli.commands import call
 from training.runs import SMALL
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from longarena.cli.main import app
+from longarena.errors import UserError
+from longarena.measure.speed import Patience
 
 ROOT = Path(__file__).parent.parent
+MEASURING = ROOT / "docs/measuring.md"
+# what a page shows at full size is tried at a small one
+SMALLER = {
+    r"(measure (?!.*--task).*)": r"\1 --lengths 64,128 --shape small",
+    r"--preset \w+": "--preset quick --set task.min_length=4 --set task.max_length=64",
+    r"500M": "1M",
+}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -41,3 +55,45 @@ def test_every_command_that_a_page_shows_exists(page):
     for word, second in set(re.findall(r"longarena ([a-z]+)(?: ([a-z]+))?", code)):
         command = get_command(app).commands[word]
         assert not hasattr(command, "commands") or second in command.commands, (word, second)
+
+
+def commands(page):
+    return re.findall(r"^longarena (.+)$", "\n".join(blocks(page, "")), re.MULTILINE)
+
+
+def smaller(command):
+    for pattern, replacement in SMALLER.items():
+        command = re.sub(pattern, replacement, command)
+    return shlex.split(command)
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Run a command of the page on measuring, at a small size and with little patience."""
+    monkeypatch.chdir(tmp_path)
+    hasty = partial(Patience, turn_seconds=0.02, min_turns=2, max_turns=2)
+    # the package has a function `measure`, which hides the folder from a dotted name
+    monkeypatch.setattr(sys.modules["longarena.measure.session"], "Patience", hasty)
+    return lambda words: CliRunner().invoke(app, words, catch_exceptions=False).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [c for c in commands(MEASURING) if c.startswith("measure")])
+def test_every_measurement_of_the_page_runs(command, run):
+    output = run(smaller(command))
+    assert "Mult-Adds" in output
+    assert ("--max-mult-adds" in command) == ("above 1M" in output)
+
+
+def test_the_training_that_the_page_says_is_refused_is_refused(run, tmp_path):
+    [command] = [c for c in commands(MEASURING) if c.startswith("train")]
+    with pytest.raises(UserError, match="more than --max-mult-adds"):
+        run(smaller(command))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_span_of_a_run_is_measured_as_the_page_says(run):
+    [command] = [c for c in commands(MEASURING) if c.startswith("span")]
+    small = [word for change in SMALL for word in ("--set", change)]
+    trained = json.loads(run(["train", "listops", "linear", *small, "--json", "--quiet"]))
+    assert "mean span" in run(shlex.split(command.replace("RUN", trained["id"])))

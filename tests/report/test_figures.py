@@ -74,4 +74,5 @@ def test_every_panel_is_a_figure_that_shows_it_for_good():
         "Text, a/b",
         "Text: a b",
     ]
+    assert {figure.spec["background"] for figure in found} == {"#fff"}
     assert "bind" in chart.spec["params"][0]

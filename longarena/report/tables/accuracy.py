@@ -23,7 +23,7 @@ def accuracy_tables(records: Records) -> list[Table]:
 
 def _comparable(board: Board) -> Table:
     table = _table(board, board.comparable)
-    means = _means(board)[: len(table.columns)]
+    means = _means(board, board.columns_of(board.comparable))[: len(table.columns)]
     marked = mark_columns(table.rows, range(1, len(table.columns)))
     return replace(table, rows=marked, footers=(means, *table.footers))
 
@@ -36,14 +36,15 @@ def _free(board: Board) -> Table:
 
 def _table(board: Board, lines: Sequence[Line]) -> Table:
     averages = ["Average", "with Path-X"][: 2 if _has_path_x(board) else 1]
-    width = 1 + len(board.columns) + len(averages)
-    majorities = [board.majority(column) for column in board.columns]
+    columns = board.columns_of(lines)
+    width = 1 + len(columns) + len(averages)
+    majorities = [board.majority(column) for column in columns]
     cells = [Cell(names.percent(share), 100 * share) for share in majorities]
     return Table(
         name=f"accuracy-{slug(board.preset)}",
         title=f"Test accuracy in percent, preset {board.preset}",
-        columns=("Mechanism", *(_column_name(c, board.columns) for c in board.columns), *averages),
-        rows=tuple(_row(line, board.columns)[:width] for line in lines),
+        columns=("Mechanism", *(_column_name(c, board.columns) for c in columns), *averages),
+        rows=tuple(_row(line, columns)[:width] for line in lines),
         footers=((Cell("Commonest class"), *cells, *[EMPTY] * len(averages)),),
         note=f"Mean and standard deviation over seeds, {board.machine}. Chance: not above the "
         "commonest class by three standard errors. A factor: its parameters, relative to the "
@@ -90,9 +91,9 @@ def _average(average: Average | None) -> Cell:
     return Cell(names.percent(average.mean), 100 * average.mean)
 
 
-def _means(board: Board) -> tuple[Cell, ...]:
+def _means(board: Board, columns: Sequence[Column]) -> tuple[Cell, ...]:
     """Write the paper's last row: mean and deviation over mechanisms."""
-    spreads = [board.spread(column) for column in board.columns]
+    spreads = [board.spread(column) for column in columns]
     spreads += [spread_of_averages(line.five for line in board.comparable)]
     spreads += [spread_of_averages(line.six for line in board.comparable)]
     return Cell("Mean over mechanisms"), *map(_mean, spreads)

@@ -133,12 +133,13 @@ class Watch:
         """Draw the runs, those first that move; those that do not fit are counted."""
         entries = sorted(sweep.entries, key=lambda entry: ORDER.index(entry.standing))
         table = Table(
-            *("task", "mixer", "seed", "state", "step", "", "left"),
             title=Text(self.title(sweep)),
             title_justify="left",
             box=None,
             pad_edge=False,
         )
+        for header in ("task", "mixer", "seed", "state", "step", "", "left"):
+            table.add_column(header, no_wrap=True, overflow="ellipsis")
         for entry in entries[:height]:
             cells = self._cells(entry, sweep)
             table.add_row(*map(Text, cells), style=STYLES.get(entry.standing, "dim"))

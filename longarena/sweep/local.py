@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO
 
@@ -127,16 +128,17 @@ class _Worker:
         # files, not pipes: nobody must read them for the run to go on
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the run has ended
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "longarena.sweep.worker"],
-            stdin=subprocess.PIPE,
-            stdout=self._output,
-            stderr=self._errors,
-            # a user's own mixers are found there as they were found here
-            env=os.environ | environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
-            # Ctrl-C in a terminal is for the sweep, which asks each of its workers once
-            process_group=0,
-        )
+        with _holding_back_interrupts():
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "longarena.sweep.worker"],
+                stdin=subprocess.PIPE,
+                stdout=self._output,
+                stderr=self._errors,
+                # a user's own mixers are found there as they were found here
+                env=os.environ | environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
+                # Ctrl-C in a terminal is for the sweep, which asks each of its workers once
+                process_group=0,
+            )
         with suppress(BrokenPipeError):  # it has ended already: the missing outcome will tell
             self._input.write(job.model_dump_json().encode() + b"\n")
             self._input.flush()
@@ -178,6 +180,16 @@ class _Worker:
         for file in (self._input, self._output, self._errors):
             with suppress(BrokenPipeError):
                 file.close()
+
+
+@contextmanager
+def _holding_back_interrupts() -> Iterator[None]:
+    """Have a process that is started here hold SIGINT back until it trains (stop.py)."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _read(file: IO[bytes]) -> str:

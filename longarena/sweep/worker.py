@@ -2,7 +2,8 @@
 
 The job comes through standard input, which stays open as long as the sweep lives. When it closes,
 the sweep is gone, and the run saves itself and stops, as on Ctrl-C. The outcome is the last line
-of standard output.
+of standard output. Ctrl-C is held back until the run has its first step: an import that is broken
+off leaves a process that can do nothing, or that has forgotten that it was asked.
 """
 
 import os
@@ -57,7 +58,7 @@ def carry_out(job: Job) -> Outcome:
     except Interrupted as stop:
         return Outcome(state="stopped", reason=str(stop))
     except KeyboardInterrupt:
-        return Outcome(state="stopped", reason="stopped before its first step or while it ended")
+        return Outcome(state="stopped", reason="stopped while it was being scored")
     return Outcome(state="finished", record=record)
 
 

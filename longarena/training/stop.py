@@ -31,6 +31,8 @@ def stop_requests() -> Iterator[StopRequest]:
         return
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.signal(number, request) for number in numbers}
+    # a worker of a sweep is started with Ctrl-C held back: an import is no place to stop at
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
     try:
         yield request
     finally:

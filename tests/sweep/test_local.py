@@ -147,6 +147,18 @@ def test_a_stopped_sweep_keeps_all_and_goes_on(tmp_path, sweep):
     assert all(_first_step(path) < min(steps) for path in resumed)
 
 
+def test_a_stop_while_a_worker_still_starts_is_heard_and_no_failure(tmp_path, sweep):
+    process = sweep(*LONG)
+    wait_until(lambda: len(workers(process)) == 2)
+    time.sleep(1)
+    assert not logs(tmp_path)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "0 failed, 2 stopped" in output
+    assert records(tmp_path).failures == []
+
+
 def _last_step(path):
     lines = path.read_text().splitlines()
     return json.loads(lines[-1])["step"] if lines and lines[-1].endswith("}") else 0

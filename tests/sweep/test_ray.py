@@ -1,0 +1,62 @@
+"""A Ray cluster of two nodes on loopback, one of which dies in the middle of a sweep."""
+
+import sys
+import threading
+
+import pytest
+from sweep.test_local import wait_until
+from training.runs import small_recipe
+
+from longarena.errors import UserError
+from longarena.store.folder import read_records
+from longarena.sweep import on_ray, sweep
+from longarena.sweep.ray import connect
+
+pytestmark = pytest.mark.slow
+
+ray = pytest.importorskip("ray")
+# Ray takes 127.0.0.1 for "find my outer address", but any other address of loopback for itself
+LOOPBACK = "127.0.0.2"
+NODE = {"num_cpus": 1, "object_store_memory": 80_000_000, "node_ip_address": LOOPBACK}
+LONGER = ["steps=600", "checkpoint_every=20", "evaluate_every=200"]
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """Two nodes with one CPU each; all their processes end with the test."""
+    from ray.cluster_utils import Cluster  # noqa: PLC0415
+
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    head = {**NODE, "include_dashboard": False}
+    made = Cluster(initialize_head=True, head_node_args=head)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+def test_no_run_is_lost_or_counted_twice_when_a_node_dies(tmp_path, cluster):
+    second = cluster.add_node(**NODE)
+    recipes = [small_recipe("linear", *LONGER, f"seed={seed}") for seed in range(3)]
+    runs = tmp_path / "runs"
+    ended_before = []
+
+    def kill_when_both_train():
+        wait_until(lambda: len({p.parent for p in runs.glob("*/*/*/checkpoint/*.json")}) == 2)
+        ended_before.extend(runs.glob("*/*/*/record.json"))
+        cluster.remove_node(second, allow_graceful=False)
+
+    killer = threading.Thread(target=kill_when_both_train)
+    killer.start()
+    done = sweep(recipes, runs, store=tmp_path / "records", crew=on_ray(cluster.address))
+    killer.join()
+    assert ended_before == []
+    assert [entry.standing for entry in done.entries] == ["finished"] * 3
+    found = read_records(tmp_path / "records")
+    assert sorted(run.recipe.seed for run in found.runs) == [0, 1, 2]
+    assert not found.failures
+
+
+def test_without_ray_the_remedy_is_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UserError, match=r"pip install 'longarena\[ray\]'"):
+        connect("auto")

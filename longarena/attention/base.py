@@ -117,7 +117,7 @@ class Mixer(nn.Module, ABC):
         """Move state that no gradient trains, once per optimiser step."""
 
     def extra_loss(self) -> Tensor | None:
-        """Return a loss of the mixer's own, to be added to the task's."""
+        """Return a loss of the mixer's own, a mean over examples, to be added to the task's."""
         return None
 
 

@@ -11,6 +11,8 @@ states themselves gave. A segment is judged by the queries of the one that sees 
 
 Paper:  Rae et al. (2020), https://arxiv.org/abs/1911.05507 (its attention-reconstruction loss)
 Choice: the convolution starts as the mean.
+Choice: the loss is a mean over examples of the mean over an example's queries, so that a batch in
+        parts adds up to the loss of the whole.
 Choice: use is counted by the same attention that the loss compares, mean over heads and queries.
 """
 
@@ -129,10 +131,15 @@ def most_used(
 
 
 def reconstruction_loss(
-    judges: Blocks, judging: Bool[Tensor, "problems 1 queries 1"], old: States, new: States
+    judges: Blocks,
+    judging: Bool[Tensor, "problems 1 queries 1"],
+    old: States,
+    new: States,
+    batch: int,
 ) -> Float[Tensor, ""]:
     """Compare attention to compressed states with attention to what they were made of."""
     wanted = old.attend(judges).detach()
     squares = (wanted - new.attend(judges)).square().masked_fill(~judging, 0.0)
-    num_compared = judging.sum().clamp_min(1) * judges.shape[1] * judges.shape[3]
-    return squares.sum() / num_compared
+    num_compared = judging.view(batch, -1).sum(dim=1).clamp_min(1)
+    by_example = squares.mean(dim=(1, 3)).view(batch, -1).sum(dim=1)
+    return (by_example / num_compared).mean()

@@ -208,4 +208,5 @@ class Compressive(Attention[CompressivePlan]):
             self.leaving.judging(mask),
             self.leaving.left(k, v, mask),
             self.leaving.left(k_new, v_new, plan.slots.mask, self.options.rate),
+            batch=len(mask),
         )

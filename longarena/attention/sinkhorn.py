@@ -17,7 +17,8 @@ Choice: P is over a row's real blocks only. A token that is missing in the last 
 Choice: the summary is the mean of a block's real tokens (the paper's sum would belittle the last
         block), each head reads its own part of it, and R is not cut at zero by a second relu.
         The network reads tokens, so its layers are as wide as a head's part of the width.
-Choice: the noise of a step depends on the seed, the layer, the step and the row's number.
+Choice: the noise of a step depends on the seed, the layer and the step, and is the same for all
+        rows, so that devices and parts that share a batch sort as one would.
 """
 
 from collections.abc import Callable
@@ -216,11 +217,11 @@ class Sinkhorn(Attention[SinkhornPlan]):
         logits = self.network(self.split(summarise(x, mask, block)))
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         if self.training:
-            logits = logits + self._noise(len(x))[..., : real.shape[1], : real.shape[1]].to(logits)
+            logits = logits + self._noise()[..., : real.shape[1], : real.shape[1]].to(logits)
         return normalise(logits / self.options.temperature, real, self.options.iterations)
 
-    def _noise(self, batch: int) -> Permutation:
-        """Draw a step's Gumbel noise; a row gets the same however long the batch is."""
+    def _noise(self) -> Float[Tensor, "heads blocks blocks"]:
+        """Draw a step's Gumbel noise, the same however many and long the rows are."""
         rng = torch_rng(self.place.seed, "noise", self.place.layer, self.step)
-        shape = (batch, self.place.num_heads, self.num_blocks, self.num_blocks)
+        shape = (self.place.num_heads, self.num_blocks, self.num_blocks)
         return -torch.empty(shape).exponential_(generator=rng).log()

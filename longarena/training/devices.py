@@ -4,29 +4,78 @@ Every process takes its part of each batch and computes the gradient of the whol
 number of devices changes nothing but rounding. The first process alone writes files and speaks.
 """
 
+import os
+import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch.distributed as dist
 
 from longarena.errors import UserError
+from longarena.recipes.recipe import Recipe
 from longarena.runtime import check_precision
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 
-def launch(devices: int, precision: str, batch_size: int) -> "Fabric":
-    """Start the processes that share a run; each of them returns from here."""
+def launch(recipe: Recipe, devices: int = 1) -> "Fabric":
+    """Start the processes that share a run, or join those that torchrun started."""
     # it brings in torch's compiler, which would cost every other command seconds
     from lightning_fabric import Fabric  # noqa: PLC0415
 
-    check_precision(precision)
-    if devices > batch_size:
-        raise UserError(f"{devices} devices cannot share a batch of {batch_size}; use fewer")
-    strategy = "ddp" if devices > 1 else "auto"
-    fabric = Fabric(devices=devices, precision=precision, strategy=strategy)  # type: ignore[arg-type]
+    check_precision(recipe.precision)
+    devices, num_nodes = started_by_torchrun(devices) or (devices, 1)
+    num_processes = devices * num_nodes
+    check_shares(recipe, num_processes)
+    fabric = Fabric(
+        devices=devices,
+        num_nodes=num_nodes,
+        precision=recipe.precision,
+        strategy="ddp" if num_processes > 1 else "auto",
+    )
     fabric.launch()
     return fabric
+
+
+def check_shares(recipe: Recipe, num_processes: int) -> None:
+    """Refuse if a process would have no example in one of the parts that it takes."""
+    size, parts = recipe.batch_size, recipe.accumulate
+    if num_processes > size:
+        raise UserError(f"{num_processes} devices cannot share a batch of {size}; use fewer")
+    if parts > size // num_processes:
+        raise UserError(
+            f"accumulate={parts} cuts the {size // num_processes} examples of a device into "
+            "more parts than there are; choose fewer"
+        )
+
+
+def started_by_torchrun(devices: int) -> tuple[int, int] | None:
+    """Return how many processes run here and on how many machines; None without torchrun."""
+    if not dist.is_torchelastic_launched():
+        return None
+    here, nodes = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["GROUP_WORLD_SIZE"])
+    if devices not in {1, here}:
+        raise UserError(
+            f"torchrun started {here} processes here, --devices asks for {devices}; leave it out"
+        )
+    return here, nodes
+
+
+def first_alone(fabric: "Fabric", work: Callable[[], None]) -> None:
+    """Have the first process do something while the others wait; if it fails, they end quietly."""
+    failure: Exception | None = None
+    with fabric.rank_zero_first():
+        if fabric.is_global_zero:
+            try:
+                work()
+            except Exception as error:
+                failure = error
+    has_failed = fabric.broadcast(failure is not None)
+    if failure is not None:
+        raise failure
+    if has_failed:
+        sys.exit(0)  # the first process speaks for all
 
 
 def is_first_process() -> bool:

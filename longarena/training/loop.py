@@ -2,7 +2,7 @@
 
 import json
 import math
-from contextlib import nullcontext
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,9 +19,9 @@ from longarena.runtime import machine, peak_resident_bytes, versions
 from longarena.store.folder import write_record
 from longarena.store.record import Curve, RunMetrics, RunRecord, SplitScore, Status
 from longarena.tasks.base import default_home
-from longarena.tasks.prepare import obtain
+from longarena.tasks.prepare import obtain, open_prepared
 from longarena.training.checkpoint import load_tensors
-from longarena.training.devices import launch
+from longarena.training.devices import first_alone, launch
 from longarena.training.evaluate import Evaluation, evaluate, majority_share
 from longarena.training.folder import RunFolder
 from longarena.training.run import Host, Run
@@ -52,31 +52,36 @@ def train(  # noqa: PLR0913 - the one call from outside: everything but the reci
     """
     if tensorboard:
         check_tensorboard()
-    fabric = launch(devices, recipe.precision, recipe.batch_size)
+    fabric = launch(recipe, devices)
     folder = RunFolder.of(runs, recipe)
-    busy = f"run {recipe.id} is in use by another process ({folder.path}); wait for it to end"
-    with locked(folder.lock, busy) if fabric.is_global_zero else nullcontext():
+    progress = progress if fabric.is_global_zero else SILENT
+    with ExitStack() as held:
+        first_alone(fabric, lambda: _enter(held, recipe, folder, progress))
         record = folder.read_record()
         if record is None:
-            progress = progress if fabric.is_global_zero else SILENT
             record = _train(Host(fabric, progress, tensorboard), recipe, folder)
         if fabric.is_global_zero:
             write_record(store or runs / "records", record)
     return record
 
 
+def _enter(held: ExitStack, recipe: Recipe, folder: RunFolder, progress: Progress) -> None:
+    """Take hold of a run; unless it has ended, prepare its data and write down what it is."""
+    busy = f"run {recipe.id} is in use by another process ({folder.path}); wait for it to end"
+    held.enter_context(locked(folder.lock, busy))
+    if folder.read_record() is None:
+        obtain(build_task(recipe), default_home(), progress)
+        folder.write_recipe(recipe)
+
+
 def _train(host: Host, recipe: Recipe, folder: RunFolder) -> RunRecord:
-    """Train to the end; the first process prepares the data and writes the record."""
-    task, fabric = build_task(recipe), host.fabric
-    with fabric.rank_zero_first():
-        data = obtain(task, default_home(), host.progress)
-        if fabric.is_global_zero:
-            folder.write_recipe(recipe)
+    """Train to the end; the first process writes the record."""
+    data = open_prepared(build_task(recipe), default_home())
     run = Run(host, recipe, folder, data)
     with stop_requests() as stop:
         status = run.fit(stop)
     record = _conclude(run, data, status)
-    if fabric.is_global_zero:
+    if host.fabric.is_global_zero:
         write_atomically(folder.record, record.model_dump_json(indent=2) + "\n")
     return record
 
@@ -85,7 +90,7 @@ def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> 
     """Score the best parameters of a run on a split."""
     recipe = folder.read_recipe()
     data = obtain(build_task(recipe), default_home(), progress)
-    return _score_best(launch(1, recipe.precision, 1), recipe, folder, data.split(split)).score
+    return _score_best(launch(recipe), recipe, folder, data.split(split)).score
 
 
 def _score_best(fabric: "Fabric", recipe: Recipe, folder: RunFolder, split: Split) -> Evaluation:

@@ -164,10 +164,11 @@ class Run:
         loss_sum = F.cross_entropy(
             logits, part.labels, reduction="sum", label_smoothing=self.recipe.label_smoothing
         )
-        # the processes average their gradients, so each makes its own as large as all together
-        loss = loss_sum * (self.fabric.world_size / whole)
         extra = self.classifier.extra_loss()
-        self.fabric.backward(loss if extra is None else loss + extra / self.recipe.accumulate)
+        if extra is not None:
+            loss_sum = loss_sum + extra * len(part.labels)
+        # the processes average their gradients, so each makes its own as large as all together
+        self.fabric.backward(loss_sum * (self.fabric.world_size / whole))
         # what is written down is never smoothed, so that it can be compared
         told = float(F.cross_entropy(logits.detach(), part.labels, reduction="sum"))
         correct = int((logits.argmax(dim=1) == part.labels).sum())

@@ -154,11 +154,14 @@ def test_html_in_a_run_does_nothing_on_its_page(open_page):
     assert page.locator("img, script").count() == 0
 
 
-def test_a_printed_arena_has_no_filters_and_every_line(open_page):
-    page = open_page(ARENA)
+def test_a_printed_arena_fits_the_sheet_without_filters(open_page):
+    sheet = 1032  # A4 across, between its margins
+    page = open_page(ARENA, width=sheet)
     page.emulate_media(media="print")
     assert page.locator(".filters").is_hidden()
     assert page.locator(".box.tall").first.evaluate("b => getComputedStyle(b).maxHeight") == "none"
+    widths = page.locator("table").evaluate_all("tables => tables.map((t) => t.scrollWidth)")
+    assert max(widths) <= sheet
 
 
 @pytest.mark.slow

@@ -92,4 +92,5 @@ const drawCharts = async () => {
   }
 };
 
-if (document.getElementById("specifications")) drawCharts();
+// the tables are there first; a reader need not wait for the charts
+if (document.getElementById("specifications")) addEventListener("load", () => setTimeout(drawCharts));

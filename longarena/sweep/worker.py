@@ -58,7 +58,7 @@ def carry_out(job: Job) -> Outcome:
     except Interrupted as stop:
         return Outcome(state="stopped", reason=str(stop))
     except KeyboardInterrupt:
-        return Outcome(state="stopped", reason="stopped while it was being scored")
+        return Outcome(state="stopped", reason="stopped outside its steps")
     return Outcome(state="finished", record=record)
 
 

@@ -47,10 +47,17 @@ def test_a_failure_is_tried_again_and_a_success_takes_its_place(tmp_path):
 
 
 def test_a_failure_never_takes_the_place_of_a_success(tmp_path):
-    sweep = begin(tmp_path, RECIPES[:1])
-    write_record(tmp_path / "records", finished(0).record)
-    run(sweep, PretendedCrew({0: [FAILED]}))
-    assert read_records(tmp_path / "records").failures == []
+    sweep, crew = begin(tmp_path, RECIPES[:1]), PretendedCrew({0: [FAILED]})
+    start = crew.start
+
+    def start_while_another_succeeds(recipe):
+        start(recipe)
+        write_record(tmp_path / "records", finished(0).record)
+
+    crew.start = start_while_another_succeeds
+    assert run(sweep, crew) == ["failed"]
+    found = read_records(tmp_path / "records")
+    assert (len(found.runs), found.failures) == (1, [])
 
 
 def test_what_is_recorded_is_skipped(tmp_path):

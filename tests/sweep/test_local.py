@@ -17,7 +17,7 @@ GRID = ["sweep", "--tasks", "listops", "--attention", "linear,local", *SMALL_WOR
 LONG = [*GRID, "--set", "steps=100000", "--workers", "2"]
 
 
-def wait_until(condition, seconds=90):
+def wait_until(condition, seconds=240):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = condition()
@@ -104,7 +104,7 @@ def test_a_killed_worker_harms_no_other_and_its_run_goes_on(tmp_path, sweep):
     process = sweep(*words)
     wait_until(lambda: len(logs(tmp_path)) == 2)
     os.kill(workers(process)[0], signal.SIGKILL)
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     assert len(json.loads(output)["finished"]) == 2
     assert "killed by signal 9 (SIGKILL)" in errors
@@ -118,7 +118,7 @@ def test_a_worker_that_is_killed_again_and_again_is_a_failure(tmp_path, sweep):
         [pid] = wait_until(lambda: workers(process))
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda pid=pid: pid not in workers(process))
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 1, errors
     assert "failed: killed by signal 9 (SIGKILL), perhaps because memory was full" in output
     [failure] = records(tmp_path).failures
@@ -130,7 +130,7 @@ def test_a_stopped_sweep_keeps_all_and_goes_on(tmp_path, sweep):
     wait_until(lambda: len(logs(tmp_path)) == 2)
     pids = workers(process)
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "the same command goes on" in errors
     assert "Traceback" not in output + errors
@@ -153,7 +153,7 @@ def test_a_stop_while_a_worker_still_starts_is_heard_and_no_failure(tmp_path, sw
     time.sleep(1)
     assert not logs(tmp_path)
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 130, errors
     assert "0 failed, 2 stopped" in output
     assert records(tmp_path).failures == []
@@ -174,7 +174,7 @@ def test_workers_stop_when_their_sweep_is_killed(tmp_path, sweep):
     pids = workers(process)
     process.kill()
     process.communicate()
-    wait_until(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in pids), seconds=30)
+    wait_until(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in pids), seconds=120)
 
 
 def test_two_sweeps_at_once_share_the_work_and_both_end_well(tmp_path, sweep):

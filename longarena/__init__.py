@@ -2,14 +2,16 @@
 
 recipe = longarena.preset("listops", "linear", "quick")
 record = longarena.train(longarena.override(recipe, ["model.depth=4"]))
+longarena.sweep([longarena.replace(recipe, seed=seed) for seed in range(3)])
 longarena.measure(["transformer", "linear"], store=Path("runs/records"))
 longarena.report(Path("runs/records"), Path("report"))
 """
 
 from longarena.measure import measure
 from longarena.recipes.presets import preset
-from longarena.recipes.recipe import Recipe, override
+from longarena.recipes.recipe import Recipe, override, replace
 from longarena.report import report
+from longarena.sweep import sweep
 from longarena.training.loop import train
 
-__all__ = ["Recipe", "measure", "override", "preset", "report", "train"]
+__all__ = ["Recipe", "measure", "override", "preset", "replace", "report", "sweep", "train"]

@@ -1,7 +1,8 @@
 """A recipe: one frozen value that says everything that decides a run's numbers.
 
 Its canonical JSON gives the run's id, so two recipes that differ in anything have two ids. A
-variant derives from another: `override(recipe, ["model.depth=2", "task.max_length=512"])`.
+variant derives from another: `override(recipe, ["model.depth=2", "task.max_length=512"])` by the
+words of the command line, `replace(recipe, seed=1)` by values.
 """
 
 import hashlib
@@ -104,6 +105,17 @@ def override(recipe: Recipe, assignments: Iterable[str]) -> Recipe:
         section, name = _locate(values, key)
         section[name] = value
     return parse(Recipe, values, "recipe")
+
+
+def replace(recipe: Recipe, **changes: object) -> Recipe:
+    """Derive a recipe in which some fields are others; all of it is validated anew.
+
+    >>> from longarena.recipes.presets import preset
+    >>> recipe = replace(preset("listops", "linear"), seed=1, steps=10)
+    >>> recipe.seed, recipe.steps, recipe.batch_size
+    (1, 10, 32)
+    """
+    return parse(Recipe, recipe.model_dump(mode="json") | changes, "recipe")
 
 
 def _locate(values: dict[str, Value], key: str) -> tuple[dict[str, Value], str]:

@@ -4,7 +4,7 @@ from longarena.attention import MIXERS
 from longarena.errors import UserError
 from longarena.model.config import ModelConfig
 from longarena.recipes.presets import PRESETS, preset
-from longarena.recipes.recipe import Recipe, TaskChoice, build_task, override
+from longarena.recipes.recipe import Recipe, TaskChoice, build_task, override, replace
 from longarena.tasks import TASKS
 
 
@@ -52,6 +52,26 @@ def test_a_wrong_assignment_is_answered_with_the_remedy(recipe, assignment, answ
     with pytest.raises(UserError, match=answer) as caught:
         override(recipe, [assignment])
     assert "\n" not in str(caught.value)
+
+
+def test_replacing_fields_gives_the_recipe_that_overriding_them_gives(recipe):
+    model = recipe.model.model_copy(update={"depth": 5})
+    found = replace(recipe, seed=3, steps=10, model=model)
+    assert found == override(recipe, ["seed=3", "steps=10", "model.depth=5"])
+    assert found.id == override(recipe, ["seed=3", "steps=10", "model.depth=5"]).id
+
+
+@pytest.mark.parametrize(
+    ("changes", "answer"),
+    [
+        ({"stepps": 3}, "did you mean steps"),
+        ({"steps": 0}, "greater than 0"),
+        ({"model": {"mixer": "linear"}}, "model.width"),
+    ],
+)
+def test_a_wrong_replacement_is_answered_with_the_remedy(recipe, changes, answer):
+    with pytest.raises(UserError, match=answer):
+        replace(recipe, **changes)
 
 
 def test_a_recipe_for_another_version_of_the_task_is_refused(recipe):

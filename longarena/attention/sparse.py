@@ -176,7 +176,7 @@ class Sparse(Attention[DividedPlan | MergedPlan]):
     def __init__(self, place: Place, options: SparseOptions, previous: Mixer | None = None) -> None:
         super().__init__(place, options, previous)
         self.options = options
-        self.stride = automatic_stride(place) if options.stride == "auto" else options.stride
+        self.stride = automatic_stride(place.max_length) if options.stride == "auto" else options.stride
         if options.pattern == "fixed" and options.summary > self.stride:
             raise UserError(
                 f"summary {options.summary} is more than the stride {self.stride}; "
@@ -204,13 +204,13 @@ class Sparse(Attention[DividedPlan | MergedPlan]):
         return own_block(mask, stride, causal), summaries(mask, stride, summary, causal, merged)
 
 
-def automatic_stride(place: Place) -> int:
+def automatic_stride(max_length: int) -> int:
     """Take the square root of the longest length, which makes both parts equally thin.
 
-    >>> automatic_stride(Place(64, 4, max_length=4096)), automatic_stride(Place(64, 4, 2000))
+    >>> automatic_stride(4096), automatic_stride(2000)
     (64, 48)
     """
-    return 8 * math.ceil(math.sqrt(place.max_length) / 8)
+    return 8 * math.ceil(math.sqrt(max_length) / 8)
 
 
 def num_first_heads(place: Place) -> int:

@@ -176,7 +176,9 @@ class Sparse(Attention[DividedPlan | MergedPlan]):
     def __init__(self, place: Place, options: SparseOptions, previous: Mixer | None = None) -> None:
         super().__init__(place, options, previous)
         self.options = options
-        self.stride = automatic_stride(place.max_length) if options.stride == "auto" else options.stride
+        self.stride = (
+            automatic_stride(place.max_length) if options.stride == "auto" else options.stride
+        )
         if options.pattern == "fixed" and options.summary > self.stride:
             raise UserError(
                 f"summary {options.summary} is more than the stride {self.stride}; "

@@ -82,6 +82,23 @@ def _has_bf16() -> bool:
     return has_it
 
 
+def check_compiler() -> None:
+    """Refuse to compile where torch finds no C++ compiler; on a GPU it brings its own."""
+    if torch.cuda.is_available():
+        return
+    # importing the compiler would cost everybody else seconds
+    from torch._inductor.cpp_builder import get_cpp_compiler  # noqa: PLC0415
+    from torch._inductor.exc import InvalidCxxCompiler  # noqa: PLC0415
+
+    try:
+        get_cpp_compiler()
+    except InvalidCxxCompiler:
+        raise UserError(
+            "compiling needs a C++ compiler, and there is none; install g++, name one in the "
+            "variable CXX, or leave --compile out"
+        ) from None
+
+
 @cache
 def _processor() -> str:
     try:

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from torch._inductor import config
 
 from longarena import runtime
 from longarena.errors import UserError
@@ -46,6 +47,14 @@ def test_a_processor_with_bf16_may_use_it(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(runtime, "_has_bf16", lambda: True)
     runtime.check_precision("bf16-mixed")
+
+
+def test_compiling_without_a_compiler_is_refused_in_one_line(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    nothing = config.patch({"cpp.cxx": ("no-such-compiler",)})
+    with nothing, pytest.raises(UserError, match=r"install g\+\+") as caught:
+        runtime.check_compiler()
+    assert "\n" not in str(caught.value)
 
 
 def test_the_machine_and_the_versions_are_named():

@@ -13,7 +13,7 @@ import torch.distributed as dist
 
 from longarena.errors import UserError
 from longarena.recipes.recipe import Recipe
-from longarena.runtime import check_precision
+from longarena.runtime import check_compiler, check_precision
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -25,6 +25,8 @@ def launch(recipe: Recipe, devices: int = 1) -> "Fabric":
     from lightning_fabric import Fabric  # noqa: PLC0415
 
     check_precision(recipe.precision)
+    if recipe.compile:
+        check_compiler()
     devices, num_nodes = started_by_torchrun(devices) or (devices, 1)
     num_processes = devices * num_nodes
     check_shares(recipe, num_processes)

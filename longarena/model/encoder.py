@@ -7,6 +7,8 @@ Choice: pre-norm, a last norm and a Xavier-uniform MLP, as in the release; GELU 
 Choice: an MLP in chunks computes each chunk again in the backward pass. Cutting alone would save
         nothing while training, for autograd keeps the wide activations of every chunk. Measured
         (`linear`, 4 layers, 4 x 2,048 tokens, 8 chunks): 289 of 567 MB, 14 % more time.
+Choice: `recompute` keeps what goes into a layer and computes the rest again in the backward pass.
+        Measured in the same way: 200 of 567 MB, 24 % more time.
 """
 
 from collections.abc import Iterator

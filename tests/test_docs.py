@@ -1,8 +1,10 @@
 """What the documents say is tried: snippets run, named files exist."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -18,7 +20,7 @@ from longarena.errors import UserError
 from longarena.measure.speed import Patience
 
 ROOT = Path(__file__).parent.parent
-MEASURING = ROOT / "docs/measuring.md"
+MEASURING, TRAINING = ROOT / "docs/measuring.md", ROOT / "docs/training.md"
 # what a page shows at full size is tried at a small one
 SMALLER = {
     r"(measure (?!.*--task).*)": r"\1 --lengths 64,128 --shape small",
@@ -97,3 +99,35 @@ def test_the_span_of_a_run_is_measured_as_the_page_says(run):
     small = [word for change in SMALL for word in ("--set", change)]
     trained = json.loads(run(["train", "listops", "linear", *small, "--json", "--quiet"]))
     assert "mean span" in run(shlex.split(command.replace("RUN", trained["id"])))
+
+
+# two devices are two processes, which `tests/training/test_devices.py` starts
+@pytest.mark.parametrize(
+    "command", [c for c in commands(TRAINING) if c.startswith("train") and "--devices" not in c]
+)
+def test_every_training_of_the_page_runs(command, run):
+    # the last word counts, so what the page changes stays changed
+    small = [word for change in SMALL for word in ("--set", change)]
+    first, task, mixer, *rest = shlex.split(command)
+    assert "test accuracy" in run([first, task, mixer, *small, *rest, "--quiet"])
+
+
+@pytest.mark.slow
+def test_the_python_of_the_page_runs_as_one_script(tmp_path):
+    *script, own, last = blocks(ROOT / "docs/python.md", "python")
+    (tmp_path / "own.py").write_text(own)
+    (tmp_path / "script.py").write_text("\n".join([*script, last]))
+    done = subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=tmp_path,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    trained, swept, page, mixer = done.stdout.splitlines()
+    assert len(trained.split()) == 3
+    assert swept == "2 finished"
+    assert (tmp_path / page).exists()
+    assert mixer == "own:Shift"

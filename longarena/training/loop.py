@@ -109,6 +109,8 @@ def _conclude(run: Run, data: Store, status: Status) -> RunRecord:
     if status != "diverged":
         found = _score_best(run.fabric, recipe, run.folder, data.split("test"))
         status = "collapsed" if has_collapsed(run.folder, train_split) else status
+    if found is not None and not math.isfinite(found.score.loss):
+        found, status = None, "diverged"
     seconds = max(state.timed_seconds, 1e-9)
     metrics = RunMetrics(
         valid=state.best,

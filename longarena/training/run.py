@@ -103,8 +103,9 @@ class Run:
                         return "diverged"
                     bar.advance(0, note)
                 bar.advance()
-                if state.step % recipe.evaluate_every == 0 or state.step == recipe.steps:
-                    self._validate()
+                is_due = state.step % recipe.evaluate_every == 0 or state.step == recipe.steps
+                if is_due and not self._validate():
+                    return "diverged"
                 is_asked = self._is_asked(stop)
                 if state.step % recipe.checkpoint_every == 0 or is_asked:
                     self._save()
@@ -194,11 +195,16 @@ class Run:
             return None
         return f"loss {loss:.3f} accuracy {accuracy:.1%} {tokens_per_second:,.0f} tokens/s"
 
-    def _validate(self) -> None:
-        """Score the validation split and keep the parameters if they are the best so far."""
+    def _validate(self) -> bool:
+        """Score the validation split and keep the parameters if they are the best so far.
+
+        False if the loss is no longer a number.
+        """
         state = self.state
         found = evaluate(self.model, self.valid, self.recipe.batch_size, self.fabric.device)
         score = found.score
+        if not math.isfinite(score.loss):
+            return False
         self._tell(valid_accuracy=score.accuracy, valid_loss=score.loss)
         state.curve_steps.append(state.step)
         state.curve_accuracy.append(score.accuracy)
@@ -207,6 +213,7 @@ class Run:
             if self.fabric.is_global_zero:
                 checkpoint.save_tensors(self.folder.best, self.classifier.state_dict())
             self.fabric.barrier()
+        return True
 
     def _sum(self, numbers: Sequence[float]) -> list[float]:
         """Add up numbers over all processes."""

@@ -29,7 +29,7 @@ def best_at_step_four(monkeypatch):
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(run_module, "evaluate", scored)
-            validate(self)
+            return validate(self)
 
     monkeypatch.setattr(run_module.Run, "_validate", scored_by_step)
 

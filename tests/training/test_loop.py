@@ -103,6 +103,13 @@ def test_a_loss_that_is_no_number_ends_the_run_as_diverged(tmp_path):
     assert record.metrics.steps < 12
 
 
+def test_a_validation_that_is_no_number_leaves_a_record_that_can_be_read(tmp_path):
+    changes = ["optimiser.rate=1e30", "evaluate_every=1", "log_every=12"]
+    record = train(small_recipe("linear", *changes), tmp_path / "runs")
+    assert record.status == "diverged"
+    assert read_records(tmp_path / "runs" / "records").runs == [record]
+
+
 def test_a_second_process_on_the_same_run_is_refused(tmp_path):
     folder = RunFolder.of(tmp_path / "runs", small_recipe())
     with (

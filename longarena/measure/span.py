@@ -34,7 +34,6 @@ from longarena.shapes import Mask, Tokens
 from longarena.store.record import SpanRecord
 from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
-from longarena.training.checkpoint import load_tensors
 from longarena.training.folder import RunFolder
 
 SAMPLES, BATCH_SIZE = 1000, 4
@@ -43,13 +42,11 @@ SAMPLES, BATCH_SIZE = 1000, 4
 def span(folder: RunFolder, samples: int = SAMPLES, progress: Progress = SILENT) -> SpanRecord:
     """Measure how far the best parameters of a run look, on samples of the validation split."""
     recipe = folder.read_recipe()
-    if not folder.best.exists():
-        raise UserError(f"run {recipe.id} has not been validated yet; train it further first")
-    task = build_task(recipe)
+    best, task = folder.read_best(), build_task(recipe)
     model = build_classifier(recipe.model, task.card, recipe.seed).eval()
     if not all(isinstance(mixer, Attention) for mixer in model.encoder.mixers()):
         raise UserError(f"{recipe.model.mixer} has no attention matrix, so it has no span")
-    model.load_state_dict(load_tensors(folder.best))
+    model.load_state_dict(best)
     data = obtain(task, default_home(), progress)
     chosen = _choose(data, samples, recipe.seed)
     spans = _measure(model, data.split("valid"), chosen, progress)

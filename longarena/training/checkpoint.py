@@ -1,10 +1,12 @@
 """Checkpoints that can be trusted: tensors and a state, verified, the last two kept.
 
     checkpoint/step-00000250.safetensors   parameters, buffers and optimiser state
-    checkpoint/step-00000250.json          what is no tensor, and the digest of the tensors
+    checkpoint/step-00000250.json          what is no tensor
+    checkpoint/best.safetensors            the parameters that did best on validation
 
-Both are written atomically, the JSON last: a checkpoint exists when its JSON does. One whose
-digest does not match is skipped for the one before it. Nothing is ever unpickled.
+All are written atomically, the JSON last: a checkpoint exists when its JSON does. Tensors carry
+their digest; a checkpoint whose digest does not match is skipped for the one before it. Nothing is
+ever unpickled.
 """
 
 import hashlib
@@ -13,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import safetensors
 import safetensors.torch
 from torch import Tensor
 
@@ -36,9 +39,8 @@ class Checkpoint:
 
 def save(folder: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint and remove all but the last two, with what killed processes left."""
-    digest = save_tensors(_tensor_path(folder, checkpoint.step), checkpoint.tensors)
-    text = json.dumps({"state": checkpoint.state, "sha256": digest})
-    write_atomically(_state_path(folder, checkpoint.step), text)
+    save_tensors(_tensor_path(folder, checkpoint.step), checkpoint.tensors)
+    write_atomically(_state_path(folder, checkpoint.step), json.dumps(checkpoint.state))
     kept = {_state_path(folder, step).stem for step in _steps(folder)[-KEPT:]}
     # sorted, a checkpoint's JSON goes before its tensors
     for path in [*sorted(folder.glob("step-*")), *folder.glob(".*.partial")]:
@@ -51,32 +53,44 @@ def latest(folder: Path, progress: Progress) -> Checkpoint | None:
     for step in reversed(_steps(folder)):
         try:
             return _read(folder, step)
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError) as error:
             progress.say(
                 f"the checkpoint of step {step} is damaged ({error}); taking the one before"
             )
     return None
 
 
-def save_tensors(path: Path, tensors: Tensors) -> str:
-    """Write tensors atomically and return their digest."""
+def save_tensors(path: Path, tensors: Tensors) -> None:
+    """Write tensors atomically, with their digest."""
     # copies, because the format refuses tensors that share memory (parameters used twice)
-    content = safetensors.torch.save({k: v.detach().cpu().clone() for k, v in tensors.items()})
-    write_atomically(path, content)
-    return hashlib.sha256(content).hexdigest()
+    copies = {key: tensor.detach().cpu().clone() for key, tensor in tensors.items()}
+    write_atomically(path, safetensors.torch.save(copies, {"sha256": _digest(copies)}))
 
 
 def load_tensors(path: Path) -> Tensors:
-    """Read the tensors of a file."""
-    return safetensors.torch.load(path.read_bytes())
+    """Read the tensors of a file; what does not match its digest is a ValueError."""
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            expected = (file.metadata() or {}).get("sha256")
+    except safetensors.SafetensorError as error:
+        raise ValueError(str(error)) from None
+    if _digest(tensors) != expected:
+        raise ValueError("its digest does not match")
+    return tensors
+
+
+def _digest(tensors: Tensors) -> str:
+    found = hashlib.sha256()
+    for key in sorted(tensors):
+        found.update(key.encode())
+        found.update(tensors[key].numpy().tobytes())
+    return found.hexdigest()
 
 
 def _read(folder: Path, step: int) -> Checkpoint:
-    about = json.loads(_state_path(folder, step).read_text())
-    content = _tensor_path(folder, step).read_bytes()
-    if hashlib.sha256(content).hexdigest() != about["sha256"]:
-        raise ValueError("its digest does not match")
-    return Checkpoint(step, safetensors.torch.load(content), about["state"])
+    state = json.loads(_state_path(folder, step).read_text())
+    return Checkpoint(step, load_tensors(_tensor_path(folder, step)), state)
 
 
 def _steps(folder: Path) -> list[int]:

@@ -10,6 +10,7 @@ from longarena.options import Value, parse
 from longarena.recipes.recipe import Recipe
 from longarena.store.folder import read_record
 from longarena.store.record import RunRecord
+from longarena.training.checkpoint import Tensors, load_tensors
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,18 @@ class RunFolder:
     def write_recipe(self, recipe: Recipe) -> None:
         """Write down what this run is."""
         write_atomically(self.path / "recipe.json", recipe.model_dump_json(indent=2) + "\n")
+
+    def read_best(self) -> Tensors:
+        """Read the parameters that did best on validation."""
+        if not self.best.exists():
+            name = self.path.name
+            raise UserError(f"run {name} has not been validated yet; train it further first")
+        try:
+            return load_tensors(self.best)
+        except ValueError as error:
+            raise UserError(
+                f"{self.best} is damaged ({error}); delete {self.path} and train again"
+            ) from None
 
     def read_record(self) -> RunRecord | None:
         """Read the record of the run if it has ended."""

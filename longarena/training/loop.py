@@ -11,7 +11,6 @@ import numpy as np
 
 from longarena.data.files import locked, write_atomically
 from longarena.data.ragged import Split, Store
-from longarena.errors import UserError
 from longarena.model.build import build_classifier, num_parameters
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe, build_task
@@ -20,7 +19,6 @@ from longarena.store.folder import write_record
 from longarena.store.record import Curve, RunMetrics, RunRecord, SplitScore, Status
 from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain, open_prepared
-from longarena.training.checkpoint import load_tensors
 from longarena.training.devices import first_alone, launch
 from longarena.training.evaluate import Evaluation, evaluate, majority_share
 from longarena.training.folder import RunFolder
@@ -94,10 +92,9 @@ def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> 
 
 
 def _score_best(fabric: "Fabric", recipe: Recipe, folder: RunFolder, split: Split) -> Evaluation:
-    if not folder.best.exists():
-        raise UserError(f"run {recipe.id} has not been validated yet; train it further first")
+    best = folder.read_best()
     classifier = build_classifier(recipe.model, build_task(recipe).card, recipe.seed)
-    classifier.load_state_dict(load_tensors(folder.best))
+    classifier.load_state_dict(best)
     model = fabric.setup(classifier)
     return evaluate(model, split, recipe.batch_size, fabric.device)
 

@@ -22,7 +22,7 @@ develop: .venv/.developed
 	touch $@
 
 test: develop browser
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n auto
 
 lint: develop
 	$(BIN)/pre-commit run --all-files --show-diff-on-failure

@@ -24,6 +24,9 @@ def start(*words, folder, **environment):
 
 def call(*words, folder, **environment):
     """Run a command to its end; return its exit code, output and errors."""
-    process = start(*words, folder=Path(folder), **environment)
-    output, errors = process.communicate(timeout=120)
+    with start(*words, folder=Path(folder), **environment) as process:
+        try:
+            output, errors = process.communicate(timeout=300)
+        finally:
+            process.kill()
     return process.returncode, output, errors

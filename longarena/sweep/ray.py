@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 # how often a run is started again after its machine or its process died
 MAX_RETRIES = 3
-LOOPBACK = "127."
+LOOPBACK = "127.0.0.1"
+# on Linux, too, it makes Ray take loopback for the machine's address, and listen nowhere else
+STAY_ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
 def carry_out_text(text: str) -> str:
@@ -109,18 +111,21 @@ class RayCrew:
 def connect(address: str) -> None:
     """Join a Ray cluster as a driver."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    is_here = address.removeprefix("ray://").partition(":")[0] == LOOPBACK
+    if is_here:
+        os.environ.update(STAY_ON_LOOPBACK)
     try:
         import ray  # noqa: PLC0415 - an extra that most never need
     except ImportError:
         raise UserError(
             "--on ray needs Ray; run: pip install 'longarena[ray]', or leave --on ray out"
         ) from None
-    host = address.removeprefix("ray://").partition(":")[0]
-    # on loopback Ray would take this machine's outer address for its own
-    own = host if host.startswith(LOOPBACK) else None
     try:
         ray.init(
-            address=address, log_to_driver=False, logging_level=logging.ERROR, _node_ip_address=own
+            address=address,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            _node_ip_address=LOOPBACK if is_here else None,
         )
     except (ConnectionError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]

@@ -1,7 +1,9 @@
 """A Ray cluster of two nodes on loopback, one of which dies in the middle of a sweep."""
 
+import os
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from sweep.test_local import wait_until
@@ -10,15 +12,36 @@ from training.runs import small_recipe
 from longarena.errors import UserError
 from longarena.store.folder import read_records
 from longarena.sweep import on_ray, sweep
-from longarena.sweep.ray import connect
+from longarena.sweep.ray import LOOPBACK, STAY_ON_LOOPBACK, connect
 
 pytestmark = pytest.mark.slow
 
+# Ray reads it once, when it is imported
+os.environ.update(STAY_ON_LOOPBACK)
 ray = pytest.importorskip("ray")
-# Ray takes 127.0.0.1 for "find my outer address", but any other address of loopback for itself
-LOOPBACK = "127.0.0.2"
 NODE = {"num_cpus": 1, "object_store_memory": 80_000_000, "node_ip_address": LOOPBACK}
-LONGER = ["steps=600", "checkpoint_every=20", "evaluate_every=200"]
+LONGER = ["steps=400", "checkpoint_every=20", "evaluate_every=200"]
+
+
+# 127.0.0.1, ::1 and ::ffff:127.0.0.1 as the kernel writes them
+LOOPBACKS = (
+    "0100007F",
+    "00000000000000000000000001000000",
+    "0000000000000000FFFF00000100007F",
+)
+
+
+def listening():
+    """The addresses and ports on which anything listens."""
+    tables = [Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6")]
+    rows = [line.split() for table in tables for line in table.splitlines()[1:]]
+    return {row[1] for row in rows if row[3] == "0A"}
+
+
+@pytest.fixture
+def before():
+    """What listened before the cluster did."""
+    return listening()
 
 
 @pytest.fixture
@@ -34,8 +57,9 @@ def cluster(monkeypatch):
     made.shutdown()
 
 
-def test_no_run_is_lost_or_counted_twice_when_a_node_dies(tmp_path, cluster):
+def test_no_run_is_lost_or_counted_twice_when_a_node_dies(tmp_path, before, cluster):
     second = cluster.add_node(**NODE)
+    assert all(address.startswith(LOOPBACKS) for address in listening() - before)
     recipes = [small_recipe("linear", *LONGER, f"seed={seed}") for seed in range(3)]
     runs = tmp_path / "runs"
     ended_before = []

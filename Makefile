@@ -22,7 +22,7 @@ develop: .venv/.developed
 	touch $@
 
 test: develop browser
-	$(BIN)/pytest -q -n auto
+	$(BIN)/pytest -q -n auto --durations 10
 
 lint: develop
 	$(BIN)/pre-commit run --all-files --show-diff-on-failure

@@ -54,20 +54,20 @@ class Setting:
 
 SETTINGS = {
     "listops": Setting(
-        ["transformer", "linear", "performer"],
+        ["transformer", "performer"],
         steps=150,
         accuracy=0.4,
         size=0.03,
         options={"min_length": 4, "max_length": 12, "max_depth": 2},
     ),
     "text": Setting(
-        ["transformer", "linear", "local", "performer", "bigbird"],
+        ["transformer", "linear", "bigbird"],
         steps=120,
         accuracy=0.9,
         options={"max_length": 128},
     ),
     "retrieval": Setting(
-        ["transformer", "linear", "local", "performer", "bigbird"],
+        ["transformer", "linear", "local"],
         steps=100,
         accuracy=0.9,
         options={"max_length": 64},

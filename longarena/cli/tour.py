@@ -12,6 +12,7 @@ from longarena.cli.output import RUNS, Output, Quiet, Runs, Threads
 from longarena.cli.report import OutFolder
 from longarena.cli.train import describe
 from longarena.measure import SHAPES, measure
+from longarena.measure.speed import Patience
 from longarena.recipes.presets import preset
 from longarena.recipes.recipe import override
 from longarena.report import report
@@ -23,6 +24,8 @@ TASKS = ("listops", "pathfinder")
 # full attention, a fixed pattern, low rank, a kernel
 TRAINED = "transformer,local,linformer,linear"
 LENGTHS = (1024, 2048)
+# a first impression; `longarena measure` goes on until the numbers are steady
+HASTY = Patience(turn_seconds=0.2, max_turns=5)
 
 
 def tour(
@@ -55,6 +58,7 @@ def tour(
         store=store,
         lengths=LENGTHS,
         shape=SHAPES["small"],
+        patience=HASTY,
         progress=output.progress,
     )
     page = report(store, out).resolve()

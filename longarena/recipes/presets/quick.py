@@ -13,7 +13,7 @@ PORTIONS = {
     "text": Portion(16, 400, size=0.1),
     "retrieval": Portion(8, 200, size=0.1),
     "image": Portion(32, 500, size=0.2),
-    "pathfinder": Portion(16, 200, size=0.02, options={"difficulty": 6}),
+    "pathfinder": Portion(16, 120, size=0.02, options={"difficulty": 6}),
     "pathfinder-64": Portion(8, 200, size=0.01, options={"difficulty": 6}),
     "path-x": Portion(2, 100, size=0.002, options={"difficulty": 6}),
 }

@@ -7,7 +7,8 @@ Choice: a mechanism that is not in the table of mixers claims nothing here, sinc
 from dataclasses import dataclass
 
 from longarena.attention import MIXERS
-from longarena.measure.cost import growth
+from longarena.measure.cost import growth, growth_error
+from longarena.measure.speed import uncertainty
 from longarena.measure.summary import Growth
 from longarena.store.costs import CostTable, StepCost
 from longarena.store.tables import Row
@@ -33,14 +34,17 @@ def exponents(table: CostTable) -> dict[Row, Exponents]:
 
 
 def _fit(row: Row, costs: dict[int, StepCost]) -> Exponents:
-    time = growth(list(costs), [1 / cost.steps_per_second for cost in costs.values()])
+    # had the machine been as fast as its best at every length
+    seconds = [cost.pace / cost.steps_per_second for cost in costs.values()]
+    time = growth(list(costs), seconds)
+    errors = [uncertainty(cost.turns) for cost in costs.values()]
     memory = growth(list(costs), [float(cost.peak_bytes) for cost in costs.values()])
     counts = {length: cost.count.mixer * length for length, cost in costs.items() if cost.count}
     is_counted = len(counts) > 1 and all(counts.values())
     mult_adds = growth(list(counts), list(counts.values())) if is_counted else None
     claimed = MIXERS[row.mixer].card.exponent if row.mixer in MIXERS else None
-    is_above = (
-        claimed is not None
-        and Growth(row.mixer, time, memory, mult_adds or 0.0, claimed).is_above_claim
-    )
-    return Exponents(time, memory, mult_adds, claimed, is_above)
+    if claimed is None:
+        return Exponents(time, memory, mult_adds, None, is_above_claim=False)
+    error = growth_error(list(costs), errors)
+    fitted = Growth(row.mixer, time, memory, mult_adds or 0.0, claimed, error)
+    return Exponents(time, memory, mult_adds, claimed, fitted.is_above_claim)

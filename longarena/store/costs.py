@@ -25,6 +25,8 @@ class StepCost:
     """What a training step takes; the ratios are to the Transformer of the same session.
 
     `predictions_per_second` counts steps without backward and optimiser, where these were timed.
+    `turns` are the seconds of a step, turn by turn; `pace` is the share of its best rate that the
+    machine had meanwhile.
     """
 
     steps_per_second: float
@@ -35,6 +37,8 @@ class StepCost:
     prediction_ratio: float | None = None
     limit_share: float | None = None
     count: Cost | None = None
+    turns: tuple[float, ...] = ()
+    pace: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class _Medians:
     predictions: float | None
     limit_share: float | None
     count: Cost | None
+    turns: tuple[float, ...]
+    pace: float
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,16 @@ def _medians(records: list[MeasureRecord]) -> _Medians | None:
         predictions=median(predictions) if predictions else None,
         limit_share=median(shares) if shares else None,
         count=next((record.cost for record in records if record.cost), None),
+        turns=tuple(seconds for metrics in found for seconds in metrics.seconds_per_step),
+        pace=median(_pace(record) for record in records if record.metrics),
     )
+
+
+def _pace(record: MeasureRecord) -> float:
+    limits = record.limits
+    if limits is None or limits.typical_flops_per_second is None:
+        return 1.0
+    return limits.typical_flops_per_second / limits.flops_per_second
 
 
 def _limit_share(record: MeasureRecord) -> float | None:
@@ -140,4 +155,6 @@ def _cost(found: _Medians, base: _Medians | None) -> StepCost:
         else None,
         limit_share=found.limit_share,
         count=found.count,
+        turns=found.turns,
+        pace=found.pace,
     )

@@ -4,6 +4,7 @@ from report.examples import measure_record
 
 from longarena.report.growth import exponents
 from longarena.store.costs import cost_tables
+from longarena.store.record import Limits
 from longarena.store.tables import Row
 
 
@@ -43,3 +44,28 @@ def test_the_share_of_the_limit_is_two_operations_per_mult_add():
     operations = 2 * record.cost.training_step * record.metrics.tokens_per_second
     share = table.costs[Row("linear"), 1024].limit_share
     assert share == pytest.approx(operations / record.limits.flops_per_second)
+
+
+def with_turns(record, *seconds):
+    metrics = record.metrics.model_copy(update={"seconds_per_step": list(seconds)})
+    return record.model_copy(update={"metrics": metrics})
+
+
+def at_pace(record, pace):
+    limits = Limits(
+        flops_per_second=1e11, copy_bytes_per_second=1e10, typical_flops_per_second=pace * 1e11
+    )
+    return record.model_copy(update={"limits": limits})
+
+
+def test_a_time_that_noise_explains_is_not_flagged():
+    records = [measure_record("linear", n, 1e6 / n**1.5, n) for n in (1024, 2048)]
+    assert fitted(records)[Row("linear")].is_above_claim
+    noisy = [with_turns(record, 0.5, 1.0, 2.0) for record in records]
+    assert not fitted(noisy)[Row("linear")].is_above_claim
+
+
+def test_a_machine_that_was_slower_at_one_length_is_allowed_for():
+    pace = {1024: 1.0, 2048: 0.5}
+    records = [at_pace(measure_record("linear", n, pace[n] * 1e6 / n, n), pace[n]) for n in pace]
+    assert fitted(records)[Row("linear")].time == pytest.approx(1.0)

@@ -22,7 +22,8 @@ develop: .venv/.developed
 	touch $@
 
 test: develop browser
-	$(BIN)/pytest -q -n auto --durations 10
+	$(BIN)/pytest -q -n auto --durations 10 -m 'not alone'
+	$(BIN)/pytest -q -m alone
 
 lint: develop
 	$(BIN)/pre-commit run --all-files --show-diff-on-failure

@@ -11,6 +11,7 @@ import platform
 import resource
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -119,6 +120,16 @@ def machine() -> Machine:
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         accelerator=torch.cuda.get_device_name() if torch.cuda.is_available() else None,
     )
+
+
+def seconds_waited_for_a_core() -> float:
+    """Return how long this process's threads were ready but others ran; 0 where nobody counts."""
+    nanoseconds = 0
+    for file in Path("/proc/self/task").glob("*/schedstat"):
+        # a thread may end between the listing and the reading
+        with suppress(OSError):
+            nanoseconds += int(file.read_text().split()[1])
+    return nanoseconds / 1e9
 
 
 def peak_resident_bytes() -> int:

@@ -22,6 +22,19 @@ for _ in range(10):
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
+# two processes on one core, for a fifth of a second
+CROWD = """
+import os, time
+from longarena.runtime import seconds_waited_for_a_core
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+is_child = os.fork() == 0
+before, end = seconds_waited_for_a_core(), time.monotonic() + 0.2
+while time.monotonic() < end:
+    pass
+if not is_child:
+    print(seconds_waited_for_a_core() - before)
+"""
+
 
 def page_faults(how):
     command = [sys.executable, "-c", REUSE, how]
@@ -70,3 +83,10 @@ def test_the_peak_grows_with_what_is_touched():
     before = runtime.peak_resident_bytes()
     block = np.ones(before // 8 + (1 << 24))
     assert runtime.peak_resident_bytes() >= block.nbytes
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts it")
+def test_who_shares_a_core_waits_for_it():
+    command = [sys.executable, "-c", CROWD]
+    waited = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert 0.05 < waited < 0.25

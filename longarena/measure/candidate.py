@@ -19,7 +19,7 @@ from longarena import attention
 from longarena.errors import UserError
 from longarena.measure.messages import Answer, Command, Order, StepName
 from longarena.measure.process import WorkerProcess
-from longarena.measure.speed import Participant
+from longarena.measure.speed import Participant, Turn
 from longarena.measure.work import Shape
 from longarena.model.config import ModelConfig
 from longarena.options import read_value
@@ -131,10 +131,10 @@ class Candidate:
             return None
         return answer
 
-    def take_turn(self, step: StepName, seconds: float) -> float | None:
+    def take_turn(self, step: StepName, seconds: float) -> Turn | None:
         """Take one turn; None if it cannot."""
         answer = self.ask(Command(do="turn", step=step, seconds=seconds))
-        return None if answer is None else answer.seconds
+        return None if answer is None else Turn(answer.seconds, answer.waited)
 
     def warm_up(self) -> None:
         """Step once of each kind, alone: here it shows whether it can at all."""

@@ -28,14 +28,16 @@ class Command(Options):
 
 
 class Answer(Options):
-    """What came of a command: the median step of a turn, bytes, or a cost; or why there is none.
+    """What came of a command: a turn, bytes, or a cost; or why there is none.
 
+    Of a turn: the median step, and the share of the time for which it waited for a core.
     "refused" is a mistake in what was asked for, "failed" one in the mechanism.
     """
 
     status: MeasureStatus | Literal["refused"] = "measured"
     reason: str = ""
     seconds: float = 0.0
+    waited: float = 0.0
     live_bytes: int = 0
     resident_bytes: int = 0
     cost: Cost | None = None

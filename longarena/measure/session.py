@@ -23,7 +23,7 @@ from longarena.measure.limits import rates
 from longarena.measure.memory import free_memory_bytes
 from longarena.measure.messages import Command, Order, StepName
 from longarena.measure.process import Nursery, WorkerProcess
-from longarena.measure.speed import Participant, Patience, take_turns
+from longarena.measure.speed import Participant, Patience, Turn, take_turns
 from longarena.measure.work import BATCH_SIZE, SHAPES, Shape
 from longarena.model.config import ModelConfig
 from longarena.progress import SILENT, Bar, Progress
@@ -154,9 +154,9 @@ class _Run:
         return rates(product.seconds, copy.seconds)
 
 
-def _machine_turn(worker: WorkerProcess, step: StepName) -> float | None:
+def _machine_turn(worker: WorkerProcess, step: StepName) -> Turn | None:
     answer = worker.ask(Command(do="turn", step=step, seconds=YARDSTICK_SECONDS))
-    return answer.seconds if answer.status == "measured" else None
+    return Turn(answer.seconds, answer.waited) if answer.status == "measured" else None
 
 
 def _machine_order() -> Order:

@@ -2,7 +2,7 @@
 
 It reads an `Order`, then a `Command` per line, and answers each with one line:
 
-    {"do": "turn", "step": "train", "seconds": 0.4}   ->  {"seconds": 0.0123}
+    {"do": "turn", "step": "train", "seconds": 0.4}   ->  {"seconds": 0.0123, "waited": 0.01}
     {"do": "weigh", "step": "train"}                  ->  {"live_bytes": ..., "resident_bytes": ...}
     {"do": "count"}                                   ->  {"cost": {...}}
 
@@ -33,8 +33,9 @@ from longarena.measure.memory import (
     total_bytes,
 )
 from longarena.measure.messages import Answer, Command, Order
+from longarena.measure.speed import Turn
 from longarena.measure.work import Step, byte_card, prepare
-from longarena.runtime import peak_resident_bytes, set_up
+from longarena.runtime import peak_resident_bytes, seconds_waited_for_a_core, set_up
 
 # the last is a library that finds no room to be loaded
 MESSAGES_OF_FULL_MEMORY = (
@@ -99,7 +100,8 @@ class Bench:
     def carry_out(self, command: Command) -> Answer:
         """Do what a command says."""
         if command.do == "turn":
-            return Answer(seconds=take_turn(self.steps[command.step], command.seconds))
+            turn = take_turn(self.steps[command.step], command.seconds)
+            return Answer(seconds=turn.seconds, waited=turn.waited)
         if command.do == "weigh":
             return self.weigh(command.step)
         return Answer(cost=count_cost(self.work))
@@ -116,20 +118,22 @@ class Bench:
         )
 
 
-def take_turn(step: Step, seconds: float) -> float:
-    """Step for some seconds, once at least, and return the median.
+def take_turn(step: Step, seconds: float) -> Turn:
+    """Step for some seconds, once at least; a step's time is the median.
 
     The first step is not timed: the caches are full of someone else's numbers by now.
     """
     step()
     taken: list[float] = []
+    waited = -seconds_waited_for_a_core()
     while not taken or sum(taken) < seconds:
         _finish()
         start = time.perf_counter()
         step()
         _finish()
         taken.append(time.perf_counter() - start)
-    return statistics.median(taken)
+    waited += seconds_waited_for_a_core()
+    return Turn(statistics.median(taken), waited / sum(taken))
 
 
 def _finish() -> None:

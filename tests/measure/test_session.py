@@ -119,7 +119,7 @@ def moderate_load():
     process.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.usefixtures("moderate_load")
 def test_the_instrument_is_steady_under_load(tmp_path):
     patience = Patience(turn_seconds=0.05, min_turns=20, max_turns=200, max_seconds_each=20.0)

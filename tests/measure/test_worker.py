@@ -3,6 +3,7 @@
 import pytest
 from measure.own_mixers import HOG_BYTES
 
+from longarena.measure import worker
 from longarena.measure.messages import Command, Order
 from longarena.measure.work import Shape
 from longarena.measure.worker import serve, take_turn
@@ -74,5 +75,17 @@ def test_a_turn_lasts_for_its_seconds_after_one_step_that_is_not_timed(
         now[0] += 0.02 if len(steps) > 1 else 9.0
 
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    assert take_turn(step, seconds) == pytest.approx(0.02)
+    assert take_turn(step, seconds).seconds == pytest.approx(0.02)
     assert len(steps) == expected
+
+
+def test_a_turn_tells_which_share_of_it_went_into_waiting_for_a_core(monkeypatch):
+    now, waited = [0.0], [5.0]
+
+    def step():
+        now[0] += 0.1
+        waited[0] += 0.02
+
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    monkeypatch.setattr(worker, "seconds_waited_for_a_core", lambda: waited[0])
+    assert take_turn(step, 1.0).waited == pytest.approx(0.2)

@@ -87,8 +87,8 @@ def test_turns_that_waited_for_a_core_do_not_count():
 
 
 def test_where_all_turns_wait_the_calmest_count():
-    waits = iter(np.linspace(0.9, 0.1, 40))
-    busy = Participant(lambda: (lambda waited: Turn(1 + waited, waited))(float(next(waits))))
+    turns = iter([Turn(1 + waited, waited) for waited in np.linspace(0.9, 0.1, 40).tolist()])
+    busy = Participant(lambda: next(turns))
     take_turns([busy], PATIENCE)
     assert len(busy.turns) == 40
     assert len(busy.seconds) == 5

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from longarena.attention.base import Attention, Mixer, MixerCard, Place
 from longarena.attention.bigbird import BigBird
 from longarena.attention.compressive import Compressive
+from longarena.attention.convolution import Convolving
 from longarena.attention.image_transformer import ImageTransformer
 from longarena.attention.linear import LinearAttention
 from longarena.attention.linformer import Linformer
@@ -52,7 +53,17 @@ MIXERS: dict[str, type[Mixer]] = {
     "lite-transformer": LiteTransformer,
 }
 
-__all__ = ["MIXERS", "Attention", "Mixer", "MixerCard", "Place", "build", "find", "matrix"]
+__all__ = [
+    "MIXERS",
+    "Attention",
+    "Convolving",
+    "Mixer",
+    "MixerCard",
+    "Place",
+    "build",
+    "find",
+    "matrix",
+]
 
 
 def find(name: str) -> type[Mixer]:

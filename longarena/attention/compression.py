@@ -26,6 +26,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from longarena.attention.blocks import Allowed, Blocks, Sets, cut, cut_mask, visible
+from longarena.attention.convolution import Convolving
 from longarena.shapes import Heads, Mask, Tokens
 
 Slots = Float[Tensor, "batch slots width"]
@@ -55,7 +56,7 @@ def max_of_groups(x: Tokens, mask: Mask, rate: int) -> Slots:
     return largest.masked_fill(~real.any(dim=2), 0.0)
 
 
-class Convolution(nn.Module):
+class Convolution(Convolving):
     """A learned map from a group of states to one."""
 
     def __init__(self, width: int, rate: int) -> None:

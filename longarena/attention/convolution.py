@@ -19,7 +19,7 @@ from typing import TypeAlias
 import torch.nn.functional as F
 from einops import rearrange
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from longarena.shapes import Tokens
 
@@ -27,6 +27,10 @@ BLOCK = 32
 
 # one kernel for all rows or positions, or one for each
 Kernels: TypeAlias = Float[Tensor, "#batch #length groups kernel"]
+
+
+class Convolving(nn.Module):
+    """A part of a mixer that weighs neighbours by a kernel; all of it is counted as convolution."""
 
 
 def band(kernels: Float[Tensor, "*rest block kernel"]) -> Float[Tensor, "*rest block window"]:

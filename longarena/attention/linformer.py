@@ -32,6 +32,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from longarena.attention.base import Attention, Mixer, MixerCard, Place, visible_keys
+from longarena.attention.convolution import Convolving
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -91,7 +92,7 @@ class MeanPool(Compression):
         return windows(x, self.window_size, dim=2).sum(dim=3) / num_real[:, None, :, None]
 
 
-class Convolution(Compression):
+class Convolution(Compression, Convolving):
     """Each window weighed by a learned kernel, for each head or one for all; stride = its size."""
 
     window_size: int

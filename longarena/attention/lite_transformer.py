@@ -30,7 +30,7 @@ from pydantic import Field, field_validator
 from torch import Tensor, nn
 
 from longarena.attention.base import Mixer, MixerCard, Place, projection
-from longarena.attention.convolution import Kernels, convolve
+from longarena.attention.convolution import Convolving, Kernels, convolve
 from longarena.attention.transformer import Transformer, TransformerOptions
 from longarena.errors import UserError
 from longarena.options import Options
@@ -63,7 +63,7 @@ class PredictedKernel(nn.Module):
         return logits.softmax(dim=-1)
 
 
-class Convolution(nn.Module):
+class Convolution(Convolving):
     """A gated linear unit, a lightweight convolution, a projection."""
 
     def __init__(self, place: Place, size: int, dynamic: bool) -> None:

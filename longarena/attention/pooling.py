@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
 from longarena.attention.base import Place
+from longarena.attention.convolution import Convolving
 from longarena.shapes import Heads, Mask
 
 Pooled = Float[Tensor, "batch heads slots size"]
@@ -82,7 +83,7 @@ class Max(nn.Module):
         return windows.amax(dim=-1).masked_fill(~real.any(dim=-1), 0.0)
 
 
-class DynamicConvolution(nn.Module):
+class DynamicConvolution(Convolving):
     """A weighted sum of each window, by weights that its middle predicts."""
 
     def __init__(self, grid: Grid, place: Place) -> None:

@@ -4,13 +4,10 @@ torch's FlopCounterMode watches matrix products and convolutions; this file adds
 nothing: attention kernels of the CPU and Fourier transforms. One Mult-Add is two operations.
 
     attention        all that a mixer does, projections included, but for its convolutions
-    convolution      modules that weigh neighbours by a kernel, with the linear maps inside of
-                     them, and every convolution operator of a mixer
+    convolution      modules that say of themselves that they convolve (`Convolving`), with the
+                     linear maps inside of them, and every convolution operator of a mixer
     feed-forward     the MLP of every layer
     head, embedding  the rest: pooling and the classifier's head (looking up a token is free)
-
-The growth of a cost with the length N is the exponent p of the best fit cost = c N^p, a straight
-line through the logarithms. A mechanism whose growth exceeds what its card claims is flagged.
 
 Choice: only products count. Additions, exponentials, sorting and gathering move memory rather
         than multiply, and no published count has them; nor do products number by number, such as
@@ -26,12 +23,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from longarena.attention import Mixer, compression, linformer, lite_transformer, pooling
+from longarena.attention import Convolving, Mixer
 from longarena.measure.memory import allocations
 from longarena.measure.work import Step, Work
 from longarena.model.build import num_parameters
@@ -81,14 +77,6 @@ FORMULAS = {
 }
 
 
-CONVOLUTIONS = (
-    lite_transformer.Convolution,
-    pooling.DynamicConvolution,
-    linformer.Convolution,
-    compression.Convolution,
-)
-
-
 @dataclass(frozen=True)
 class Kinds:
     """The Mult-Adds of one forward pass, by kind of layer."""
@@ -125,7 +113,7 @@ def count_forward(work: Work) -> Kinds:
     layers = _outermost(work.model, (Mixer, FeedForward))
     mixers = [name for name, module in layers.items() if isinstance(module, Mixer)]
     mlps = [name for name in layers if name not in mixers]
-    branches = list(_outermost(work.model, CONVOLUTIONS))
+    branches = list(_outermost(work.model, (Convolving,)))
     in_branches = flops.of(branches, aten.convolution)
     convolution = flops.of(branches) + flops.of(mixers, aten.convolution) - in_branches
     return Kinds(
@@ -174,23 +162,3 @@ def count_cost(work: Work) -> Cost:
         training_step=mult_adds(work.train) / tokens,
         activation_bytes=allocations(work.loss).kept_bytes,
     )
-
-
-def growth(lengths: Sequence[int], costs: Sequence[float]) -> float:
-    """Fit the exponent of a cost's growth with the length.
-
-    >>> round(growth([1024, 2048, 4096], [1.0, 4.0, 16.0]), 6)
-    2.0
-    """
-    slope, _ = np.polyfit(np.log(lengths), np.log(costs), deg=1)
-    return float(slope)
-
-
-def growth_error(lengths: Sequence[int], errors: Sequence[float]) -> float:
-    """Return the standard error of a fitted exponent, from those of the costs as shares of them.
-
-    >>> round(growth_error([1000, 2000], [0.1, 0.0]) * math.log(2), 6)
-    0.1
-    """
-    x = np.log(lengths) - np.mean(np.log(lengths))
-    return float(np.linalg.norm(x * np.asarray(errors)) / np.sum(x**2))

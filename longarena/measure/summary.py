@@ -4,79 +4,45 @@ Everything here is computed from records when it is read; nothing of it is store
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from longarena import attention
 from longarena.measure.budget import write_amount
 from longarena.measure.candidate import name_mixer
-from longarena.measure.cost import growth, growth_error
 from longarena.measure.counting import Count
+from longarena.measure.growth import Growth, Point, counts_exceed, fit_growth, growth
 from longarena.measure.speed import spread, uncertainty
 from longarena.store.record import Cost, Measurement, MeasureRecord
 
 BASELINE = "transformer"
-# a time has noise and caches in it that a count has not
-TIME_TOLERANCE, COUNT_TOLERANCE = 0.2, 0.1
 ABOVE = "above its claim"
 
 Row = dict[str, str]
 
 
-@dataclass(frozen=True)
-class Growth:
-    """The exponents of a mechanism's growth with the length, beside the one that it claims.
-
-    Mult-Adds are those of the mixer alone, time and memory those of the whole step. A time counts
-    as above the claim when noise alone (two standard errors) does not explain it.
-    """
-
-    mixer: str
-    time: float
-    memory: float
-    mult_adds: float
-    claimed: float
-    time_error: float = 0.0
-
-    @property
-    def is_above_claim(self) -> bool:
-        """Whether anything grows faster than the card says."""
-        counts = max(self.memory, self.mult_adds)
-        time = self.time - 2 * self.time_error
-        return time > self.claimed + TIME_TOLERANCE or counts > self.claimed + COUNT_TOLERANCE
-
-
-def growths(records: Sequence[MeasureRecord]) -> list[Growth]:
+def growths(records: Sequence[MeasureRecord]) -> dict[str, Growth]:
     """Fit the growth of every mechanism that was measured at two lengths or more."""
-    names = dict.fromkeys(label(record) for record in records)
-    groups = [[r for r in records if label(r) == name and r.metrics] for name in names]
-    return [_growth(group) for group in groups if len({r.length for r in group}) > 1]
+    points: dict[str, list[Point]] = {}
+    claims: dict[str, float] = {}
+    for record in records:
+        if record.metrics:
+            points.setdefault(label(record), []).append(_point(record, record.metrics))
+            claims[label(record)] = attention.find(record.model.mixer).card.exponent
+    return {
+        name: fit_growth(found, claims[name])
+        for name, found in points.items()
+        if len({point.length for point in found}) > 1
+    }
 
 
-def _growth(records: Sequence[MeasureRecord]) -> Growth:
-    def fit(cost: Callable[[MeasureRecord], float]) -> float:
-        return growth([r.length for r in records], [float(cost(r)) for r in records])
-
-    return Growth(
-        mixer=label(records[0]),
-        time=fit(_steady_seconds),
-        time_error=growth_error(
-            [r.length for r in records],
-            [uncertainty(r.metrics.seconds_per_step) if r.metrics else 0.0 for r in records],
-        ),
-        memory=fit(lambda r: r.metrics.peak_live_bytes if r.metrics else 0.0),
-        mult_adds=fit(lambda r: r.length * r.cost.mixer if r.cost else 0.0),
-        claimed=attention.find(records[0].model.mixer).card.exponent,
+def _point(record: MeasureRecord, found: Measurement) -> Point:
+    return Point(
+        record.length,
+        # had the machine been as fast as its best at every length
+        (record.limits.pace if record.limits else 1.0) / found.steps_per_second,
+        uncertainty(found.seconds_per_step),
+        float(found.peak_live_bytes),
+        record.length * record.cost.mixer if record.cost else None,
     )
-
-
-def _steady_seconds(record: MeasureRecord) -> float:
-    """Return the seconds of a step, had the machine been as fast as its best while it was timed."""
-    if record.metrics is None:
-        return 0.0
-    limits = record.limits
-    typical = limits.typical_flops_per_second if limits else None
-    share = typical / limits.flops_per_second if limits and typical else 1.0
-    return share / record.metrics.steps_per_second
 
 
 def label(record: MeasureRecord) -> str:
@@ -89,8 +55,7 @@ def training_rows(records: Sequence[MeasureRecord]) -> list[Row]:
     """Write what a training step takes, one line per record."""
     base = _baselines(records, lambda r: r.metrics)
     return [
-        _row(record, record.metrics, base.get(record.length))
-        | _share(record, record.metrics, record.cost.training_step if record.cost else 0.0)
+        _row(record, record.metrics, base.get(record.length)) | _share(record.training_share)
         for record in records
     ]
 
@@ -99,8 +64,7 @@ def prediction_rows(records: Sequence[MeasureRecord]) -> list[Row]:
     """Write what a prediction takes, one line per record that has it."""
     base = _baselines(records, lambda r: r.inference)
     return [
-        _row(record, record.inference, base.get(record.length))
-        | _share(record, record.inference, record.cost.forward if record.cost else 0.0)
+        _row(record, record.inference, base.get(record.length)) | _share(record.prediction_share)
         for record in records
         if record.inference
     ]
@@ -110,14 +74,14 @@ def growth_rows(records: Sequence[MeasureRecord]) -> list[Row]:
     """Write the exponents of every mechanism, and which of them exceeds its claim."""
     return [
         {
-            "mixer": found.mixer,
+            "mixer": mixer,
             "time": f"{found.time:.2f} ± {found.time_error:.2f}",
             "memory": f"{found.memory:.2f}",
-            "Mult-Adds of the mixer": f"{found.mult_adds:.2f}",
+            "Mult-Adds of the mixer": "-" if found.mult_adds is None else f"{found.mult_adds:.2f}",
             "claimed": f"{found.claimed:.1f}",
             "": ABOVE if found.is_above_claim else "",
         }
-        for found in growths(records)
+        for mixer, found in growths(records).items()
     ]
 
 
@@ -171,13 +135,12 @@ def _count_growth_row(mixer: str, counts: Sequence[Count]) -> Row:
     mult_adds = growth(lengths, [count.length * count.cost.mixer for count in counts])
     activations = growth(lengths, [float(count.cost.activation_bytes) for count in counts])
     claimed = attention.find(mixer.partition("[")[0]).card.exponent
-    is_above = max(mult_adds, activations) > claimed + COUNT_TOLERANCE
     return {
         "mixer": mixer,
         "Mult-Adds of the mixer": f"{mult_adds:.2f}",
         "activations": f"{activations:.2f}",
         "claimed": f"{claimed:.1f}",
-        "": ABOVE if is_above else "",
+        "": ABOVE if counts_exceed(claimed, [mult_adds, activations]) else "",
     }
 
 
@@ -204,9 +167,5 @@ def _row(record: MeasureRecord, found: Measurement | None, base: Measurement | N
     }
 
 
-def _share(record: MeasureRecord, found: Measurement | None, mult_adds_per_token: float) -> Row:
-    """Say which share of the machine's rate of matrix products a step reaches."""
-    if found is None or record.limits is None:
-        return {}
-    flops_per_second = 2 * mult_adds_per_token * found.tokens_per_second
-    return {"of the limit": f"{flops_per_second / record.limits.flops_per_second:.0%}"}
+def _share(share: float | None) -> Row:
+    return {} if share is None else {"of the limit": f"{share:.0%}"}

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from longarena.report import names
-from longarena.report.growth import exponents
+from longarena.report.growth import growths
 from longarena.runtime import Machine
 from longarena.store.boards import best_average, has_own_data, spread_of_averages
 
@@ -47,7 +47,7 @@ def environment() -> Environment:
         "bytes_name": names.bytes_name,
         "data_parts": names.data_parts,
         "digits": names.digits,
-        "exponents": exponents,
+        "growths": growths,
         "percent": names.percent,
         "ratio": names.ratio,
         "spread_of_averages": spread_of_averages,

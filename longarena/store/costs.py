@@ -116,7 +116,7 @@ def _medians(records: list[MeasureRecord]) -> _Medians | None:
     if not found:
         return None
     predictions = [record.inference.steps_per_second for record in records if record.inference]
-    shares = [share for record in records if (share := _limit_share(record)) is not None]
+    shares = [share for record in records if (share := record.training_share) is not None]
     return _Medians(
         speed=median(metrics.steps_per_second for metrics in found),
         peak=median(metrics.peak_live_bytes for metrics in found),
@@ -124,23 +124,8 @@ def _medians(records: list[MeasureRecord]) -> _Medians | None:
         limit_share=median(shares) if shares else None,
         count=next((record.cost for record in records if record.cost), None),
         turns=tuple(seconds for metrics in found for seconds in metrics.seconds_per_step),
-        pace=median(_pace(record) for record in records if record.metrics),
+        pace=median(r.limits.pace if r.limits else 1.0 for r in records if r.metrics),
     )
-
-
-def _pace(record: MeasureRecord) -> float:
-    limits = record.limits
-    if limits is None or limits.typical_flops_per_second is None:
-        return 1.0
-    return limits.typical_flops_per_second / limits.flops_per_second
-
-
-def _limit_share(record: MeasureRecord) -> float | None:
-    """Return which share of the machine's rate of matrix products a training step reaches."""
-    if not (record.metrics and record.cost and record.limits):
-        return None
-    flops_per_second = 2 * record.cost.training_step * record.metrics.tokens_per_second
-    return flops_per_second / record.limits.flops_per_second
 
 
 def _cost(found: _Medians, base: _Medians | None) -> StepCost:

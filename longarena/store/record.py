@@ -134,6 +134,11 @@ class Limits(Options):
     copy_bytes_per_second: float
     typical_flops_per_second: float | None = None
 
+    @property
+    def pace(self) -> float:
+        """The share of its best rate that the machine had while the mechanisms were timed."""
+        return (self.typical_flops_per_second or self.flops_per_second) / self.flops_per_second
+
 
 MeasureStatus = Literal["measured", "out of memory", "timed out", "failed"]
 
@@ -162,6 +167,25 @@ class MeasureRecord(Options):
     machine: Machine
     versions: Versions
     finished_at: str
+
+    @property
+    def training_share(self) -> float | None:
+        """The share of the machine's rate of products that a training step reaches."""
+        return self._limit_share(self.metrics, self.cost.training_step if self.cost else None)
+
+    @property
+    def prediction_share(self) -> float | None:
+        """The share of the machine's rate of products that a prediction reaches."""
+        return self._limit_share(self.inference, self.cost.forward if self.cost else None)
+
+    def _limit_share(
+        self, found: Measurement | None, mult_adds_per_token: float | None
+    ) -> float | None:
+        if found is None or mult_adds_per_token is None or self.limits is None:
+            return None
+        # a Mult-Add is two operations
+        flops_per_second = 2 * mult_adds_per_token * found.tokens_per_second
+        return flops_per_second / self.limits.flops_per_second
 
 
 class SpanRecord(Options):

@@ -5,7 +5,8 @@ import torch
 import torch.nn.functional as F
 
 from longarena.attention import MIXERS
-from longarena.measure.cost import count_cost, growth, mult_adds
+from longarena.measure.cost import count_cost, mult_adds
+from longarena.measure.growth import growth
 from longarena.measure.work import Shape, byte_card, prepare
 
 WIDTH, DEPTH, HEADS, MLP, LENGTH, BATCH = 32, 2, 4, 64, 128, 2

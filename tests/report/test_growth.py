@@ -2,7 +2,7 @@ import pytest
 from report.arena import LENGTHS, measurement
 from report.examples import measure_record
 
-from longarena.report.growth import exponents
+from longarena.report.growth import growths
 from longarena.store.costs import cost_tables
 from longarena.store.record import Limits
 from longarena.store.tables import Row
@@ -10,7 +10,7 @@ from longarena.store.tables import Row
 
 def fitted(records):
     (table,) = cost_tables(records)
-    return exponents(table)
+    return growths(table)
 
 
 def test_a_power_law_gives_its_exponent():

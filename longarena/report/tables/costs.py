@@ -10,9 +10,10 @@ Choice: no exponent is the best one; between neighbours the noise would decide.
 
 from collections.abc import Callable, Iterable
 
+from longarena.measure.growth import Growth
 from longarena.measure.speed import spread
 from longarena.report import names
-from longarena.report.growth import Exponents, exponents
+from longarena.report.growth import growths
 from longarena.report.table import EMPTY, MISSING, Cell, Table, distinct, mark_columns
 from longarena.store.changes import write
 from longarena.store.costs import CostTable, StepCost, cost_tables
@@ -60,7 +61,7 @@ def memory_tables(records: Records) -> list[Table]:
 
 def growth_tables(records: Records) -> list[Table]:
     """Tabulate the exponents of growth with the length."""
-    found = [(table, exponents(table)) for table in sessions(records)]
+    found = [(table, growths(table)) for table in sessions(records)]
     return distinct(_growth(table, fitted) for table, fitted in found if fitted)
 
 
@@ -115,7 +116,7 @@ def _by_length(
     )
 
 
-def _growth(table: CostTable, fitted: dict[Row, Exponents]) -> Table:
+def _growth(table: CostTable, fitted: dict[Row, Growth]) -> Table:
     rows = [
         (
             Cell(names.row_name(row)),

@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 import torch
 
@@ -19,6 +21,24 @@ def steady_process():
 def own_home(tmp_path, monkeypatch):
     """Keep every test away from the user's data."""
     monkeypatch.setenv("LONGARENA_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Call the command line in this process; return exit code, output and errors."""
+    # not at the top: what is imported before the tests are collected has its shapes not checked
+    from longarena.cli.main import main  # noqa: PLC0415
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["longarena", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return call
 
 
 def pytest_collection_modifyitems(items):

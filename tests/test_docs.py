@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from cli.commands import call
-from training.runs import SMALL
+from cli.commands import SMALL_WORDS, call
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -37,8 +36,7 @@ def blocks(page, language):
 def test_the_example_mixer_trains_from_the_command_line(tmp_path):
     code = blocks(ROOT / "docs/add-a-mixer.md", "python")[0]
     (tmp_path / "mine.py").write_text(code)
-    small = [word for change in SMALL for word in ("--set", change)]
-    words = ["train", "listops", "mine:RunningMean", *small, "--quiet"]
+    words = ["train", "listops", "mine:RunningMean", *SMALL_WORDS, "--quiet"]
     status, output, errors = call(*words, folder=tmp_path, PYTHONPATH=str(tmp_path))
     assert status == 0, errors
     assert "test accuracy" in output
@@ -96,8 +94,7 @@ def test_the_training_that_the_page_says_is_refused_is_refused(run, tmp_path):
 
 def test_the_span_of_a_run_is_measured_as_the_page_says(run):
     [command] = [c for c in commands(MEASURING) if c.startswith("span")]
-    small = [word for change in SMALL for word in ("--set", change)]
-    trained = json.loads(run(["train", "listops", "linear", *small, "--json", "--quiet"]))
+    trained = json.loads(run(["train", "listops", "linear", *SMALL_WORDS, "--json", "--quiet"]))
     assert "mean span" in run(shlex.split(command.replace("RUN", trained["id"])))
 
 
@@ -107,9 +104,8 @@ def test_the_span_of_a_run_is_measured_as_the_page_says(run):
 )
 def test_every_training_of_the_page_runs(command, run):
     # the last word counts, so what the page changes stays changed
-    small = [word for change in SMALL for word in ("--set", change)]
     first, task, mixer, *rest = shlex.split(command)
-    assert "test accuracy" in run([first, task, mixer, *small, *rest, "--quiet"])
+    assert "test accuracy" in run([first, task, mixer, *SMALL_WORDS, *rest, "--quiet"])
 
 
 @pytest.mark.slow

@@ -1,4 +1,7 @@
-"""Calling the command line as a user does: in a process of its own, in a folder of its own."""
+"""Calling the command line as a user does: in a process of its own, in a folder of its own.
+
+The fixture `run` (tests/conftest.py) calls it in this process, which is faster.
+"""
 
 import os
 import subprocess
@@ -30,3 +33,11 @@ def call(*words, folder, **environment):
         finally:
             process.kill()
     return process.returncode, output, errors
+
+
+def assert_refused(ended, answer):
+    """Check that a command refused its input: exit code 2 and one line with the remedy."""
+    code, output, errors = ended
+    assert (code, output) == (2, "")
+    assert answer in errors
+    assert len(errors.splitlines()) == 1

@@ -1,34 +1,21 @@
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
-from cli.commands import SMALL_WORDS
+from cli.commands import SMALL_WORDS, assert_refused
 from store.test_folder import record
 from sweep.crews import RECIPES
 from training.runs import small_recipe
 
-from longarena.cli import main as main_module
 from longarena.store.folder import write_record
 
 ROOT = Path(__file__).parent.parent.parent
 
 
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Call the command line in this process; return exit code, output and errors."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def sweeps(tmp_path):
     (tmp_path / "sweeps").symlink_to(ROOT / "sweeps")
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["longarena", *words])
-        with pytest.raises(SystemExit) as ended:
-            main_module.main()
-        captured = capsys.readouterr()
-        return ended.value.code, captured.out, captured.err
-
-    return call
 
 
 @pytest.mark.parametrize(
@@ -47,10 +34,7 @@ def run(monkeypatch, capsys, tmp_path):
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_two(run, words, answer):
-    code, output, errors = run(*words.split())
-    assert (code, output) == (2, "")
-    assert answer in errors
-    assert len(errors.splitlines()) == 1
+    assert_refused(run(*words.split()), answer)
 
 
 def test_a_dry_run_tells_what_is_done_and_how_long_the_rest_may_take(run, tmp_path):

@@ -15,6 +15,23 @@ from rich.text import Text
 SECONDS_BETWEEN_LINES = 10.0
 
 
+def duration(seconds: float, num_units: int = 2) -> str:
+    """Write a time span in its largest units.
+
+    >>> duration(42.4), duration(200), duration(7300), duration(200_000)
+    ('42 s', '3 min 20 s', '2 h 1 min', '2 d 7 h')
+    >>> duration(7300, num_units=1)
+    '2 h'
+    """
+    left = round(seconds)
+    parts: list[str] = []
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
+        if left >= size or (unit == "s" and not parts):
+            parts.append(f"{left // size} {unit}")
+        left %= size
+    return " ".join(parts[:num_units])
+
+
 class Bar:
     """One job under way: `advance` says how much was done and what is worth knowing."""
 

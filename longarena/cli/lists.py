@@ -12,6 +12,7 @@ from longarena.cli.output import RUNS, AsJson, Output, Runs, StoreFolder
 from longarena.measure import SHAPES
 from longarena.model.build import build_classifier, num_parameters
 from longarena.options import Options
+from longarena.progress import duration
 from longarena.recipes.presets import PRESETS
 from longarena.store.families import FamilyTable, Member, Standing, family_table
 from longarena.store.folder import read_records
@@ -146,21 +147,9 @@ def _run(run: RunFolder) -> Row:
         "seed": str(recipe.seed),
         "state": record.status if record else "unfinished",
         "step": f"{record.metrics.steps if record else run.last_step()}/{recipe.steps}",
-        "age": _age(time.time() - run.changed_at()),
+        "age": duration(time.time() - run.changed_at(), num_units=1),
         "test accuracy": f"{test.accuracy:.2%}" if test else "",
     }
-
-
-def _age(seconds: float) -> str:
-    """Write a time span by its largest unit.
-
-    >>> _age(42), _age(7300), _age(200_000)
-    ('42 s', '2 h', '2 d')
-    """
-    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _options(model: type[Options]) -> str:

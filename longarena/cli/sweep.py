@@ -8,6 +8,7 @@ from rich.console import Console
 
 from longarena.cli.output import RUNS, AsJson, Assignments, Output, Quiet, Runs, StoreFolder
 from longarena.errors import UserError
+from longarena.progress import duration
 from longarena.recipes.recipe import Recipe
 from longarena.store.folder import read_records
 from longarena.sweep import Sweep, local, on_ray
@@ -16,7 +17,7 @@ from longarena.sweep.choose import ALL, Grid, derive, pick, read_sweep
 from longarena.sweep.display import result
 from longarena.sweep.drive import Entry
 from longarena.sweep.local import pool
-from longarena.sweep.plan import Estimates, Places, PlannedRun, duration, plan
+from longarena.sweep.plan import Estimates, Places, PlannedRun, plan
 from longarena.training.stop import Interrupted
 
 FAILED = 1

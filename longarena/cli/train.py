@@ -77,10 +77,9 @@ def describe(record: RunRecord) -> list[str]:
     recipe, metrics = record.recipe, record.metrics
     name = f"{recipe.task.name} {recipe.model.mixer} seed {recipe.seed} ({record.id})"
     if metrics.test is None or metrics.valid is None:
-        return [f"{name}: {record.status} at step {metrics.steps}; try a lower optimiser.rate"]
-    state = "" if record.status == "finished" else f"{record.status}, "
+        return [f"{name}: {record.outcome} at step {metrics.steps}; try a lower optimiser.rate"]
     return [
-        f"{name}: {state}test accuracy {metrics.test.accuracy:.2%} "
+        f"{name}: {record.outcome} "
         f"(majority class {metrics.majority:.2%}, validation {metrics.valid.accuracy:.2%})",
         f"  {metrics.steps_per_second:.2f} steps/s, {metrics.tokens_per_second:,.0f} tokens/s, "
         f"{metrics.parameters:,} parameters, {metrics.padding_share:.1%} padding",

@@ -67,6 +67,13 @@ class RunRecord(Options):
     versions: Versions
     finished_at: str
 
+    @property
+    def outcome(self) -> str:
+        """What came of it in a few words, as `collapsed, test accuracy 16.20%`."""
+        test = self.metrics.test
+        state = "" if self.status == "finished" else f"{self.status}, "
+        return f"{state}test accuracy {test.accuracy:.2%}" if test else self.status
+
 
 class FailureRecord(Options):
     """A run that ended in an error; the record of a later success takes its place."""

@@ -1,6 +1,6 @@
 """Many runs: a list of recipes, worked through on this machine or on many.
 
-    done = sweep([preset("listops", mixer) for mixer in ("linear", "performer")], workers=2)
+    done = sweep([preset("listops", mixer) for mixer in ("linear", "performer")], crew=local(2))
 
 The same call goes on where an earlier one was stopped.
 """
@@ -21,7 +21,7 @@ from longarena.sweep.plan import Estimates, Places, plan
 from longarena.sweep.ray import RayCrew
 from longarena.training.stop import stop_requests
 
-__all__ = ["Sweep", "sweep"]
+__all__ = ["Sweep", "local", "on_ray", "sweep"]
 
 OpenCrew = Callable[[Places], AbstractContextManager[Crew]]
 

@@ -14,8 +14,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from longarena.progress import duration
 from longarena.sweep.drive import Entry, Standing, Sweep
-from longarena.sweep.plan import duration
 from longarena.training.folder import RunFolder
 
 SECONDS_BETWEEN_TABLES = 0.5
@@ -150,29 +150,34 @@ class Watch:
     def _cells(self, entry: Entry, sweep: Sweep) -> list[str]:
         recipe = entry.planned.recipe
         if entry.standing == "running":
-            now = moment(RunFolder.of(sweep.places.runs, recipe))
-            left = self._seconds_left(entry, sweep)
+            now = _now(entry, sweep)
+            left = _seconds_left(entry, sweep, now)
             step, note = f"{now.step}/{recipe.steps}", now.note
             return [*entry.planned.names, "running", step, note, duration(left) if left else ""]
         step = f"{entry.planned.step}/{recipe.steps}" if entry.standing == "waiting" else ""
         return [*entry.planned.names, entry.standing, step, _ending(entry), ""]
 
-    def _seconds_left(self, entry: Entry, sweep: Sweep) -> float | None:
-        recipe = entry.planned.recipe
-        if entry.standing == "running":
-            now = moment(RunFolder.of(sweep.places.runs, recipe))
-            if now.steps_per_second:
-                return (recipe.steps - now.step) / now.steps_per_second
-        return sweep.estimates.seconds(recipe, entry.planned.step)
-
     def _left(self, sweep: Sweep) -> str:
         """Estimate the time left; a run that nothing is known of counts as the others' mean."""
         pending = [e for e in sweep.entries if e.standing in ("running", "waiting")]
-        known = [s for e in pending if (s := self._seconds_left(e, sweep)) is not None]
+        left = [_seconds_left(entry, sweep, _now(entry, sweep)) for entry in pending]
+        known = [seconds for seconds in left if seconds is not None]
         if not known:
             return "time left unknown"
         total = sum(known) / len(known) * len(pending) / min(self.num_workers, len(pending))
         return f"about {duration(total)} left"
+
+
+def _now(entry: Entry, sweep: Sweep) -> Moment:
+    is_running = entry.standing == "running"
+    return moment(RunFolder.of(sweep.places.runs, entry.planned.recipe)) if is_running else Moment()
+
+
+def _seconds_left(entry: Entry, sweep: Sweep, now: Moment) -> float | None:
+    recipe = entry.planned.recipe
+    if now.steps_per_second:
+        return (recipe.steps - now.step) / now.steps_per_second
+    return sweep.estimates.seconds(recipe, entry.planned.step)
 
 
 def result(entry: Entry) -> str:
@@ -182,12 +187,7 @@ def result(entry: Entry) -> str:
 
 
 def _ending(entry: Entry) -> str:
-    record = entry.record
-    if record is None:
-        return entry.reason
-    test = record.metrics.test
-    state = "" if record.status == "finished" else f"{record.status}, "
-    return f"{state}test accuracy {test.accuracy:.2%}" if test else record.status
+    return entry.record.outcome if entry.record else entry.reason
 
 
 @contextmanager

@@ -86,7 +86,7 @@ def look(recipe: Recipe, names: Names, places: Places) -> PlannedRun:
         return PlannedRun(recipe, names, "failed", error=str(error))
     if record is not None:
         return PlannedRun(recipe, names, "done", record.metrics.steps, record=record)
-    step = last_checkpoint(folder)
+    step = folder.last_checkpoint()
     if found is not None:
         return PlannedRun(recipe, names, "failed", step, error=found.error)
     return PlannedRun(recipe, names, "interrupted" if step else "to do", step)
@@ -98,12 +98,6 @@ def keep(run: PlannedRun, places: Places) -> None:
         return
     if not isinstance(find_run_record(places.store, run.recipe), RunRecord):
         write_record(places.store, run.record)
-
-
-def last_checkpoint(folder: RunFolder) -> int:
-    """Return the step of the newest checkpoint; 0 if there is none."""
-    names = [path.stem.removeprefix("step-") for path in folder.checkpoints.glob("step-*.json")]
-    return max((int(name) for name in names if name.isdigit()), default=0)
 
 
 class Estimates:
@@ -137,18 +131,3 @@ def _kind(recipe: Recipe) -> str:
     return recipe.model_dump_json(
         include={"task": task, "model": True, "batch_size": True, "precision": True}
     )
-
-
-def duration(seconds: float) -> str:
-    """Write a time span in its two largest units.
-
-    >>> duration(42.4), duration(200), duration(7300), duration(200_000)
-    ('42 s', '3 min 20 s', '2 h 1 min', '2 d 7 h')
-    """
-    left = round(seconds)
-    parts: list[str] = []
-    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
-        if left >= size or (unit == "s" and not parts):
-            parts.append(f"{left // size} {unit}")
-        left %= size
-    return " ".join(parts[:2])

@@ -41,7 +41,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint and remove all but the last two, with what killed processes left."""
     save_tensors(_tensor_path(folder, checkpoint.step), checkpoint.tensors)
     write_atomically(_state_path(folder, checkpoint.step), json.dumps(checkpoint.state))
-    kept = {_state_path(folder, step).stem for step in _steps(folder)[-KEPT:]}
+    kept = {_state_path(folder, step).stem for step in saved_steps(folder)[-KEPT:]}
     # sorted, a checkpoint's JSON goes before its tensors
     for path in [*sorted(folder.glob("step-*")), *folder.glob(".*.partial")]:
         if path.stem not in kept:
@@ -50,7 +50,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
 
 def latest(folder: Path, progress: Progress) -> Checkpoint | None:
     """Read the newest checkpoint that verifies; say which ones do not."""
-    for step in reversed(_steps(folder)):
+    for step in reversed(saved_steps(folder)):
         try:
             return _read(folder, step)
         except (OSError, ValueError) as error:
@@ -93,7 +93,8 @@ def _read(folder: Path, step: int) -> Checkpoint:
     return Checkpoint(step, load_tensors(_tensor_path(folder, step)), state)
 
 
-def _steps(folder: Path) -> list[int]:
+def saved_steps(folder: Path) -> list[int]:
+    """List the steps that have a checkpoint, the newest last."""
     return sorted(int(path.stem.removeprefix("step-")) for path in folder.glob("step-*.json"))
 
 

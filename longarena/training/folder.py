@@ -10,7 +10,7 @@ from longarena.options import Value, parse
 from longarena.recipes.recipe import Recipe
 from longarena.store.folder import read_record
 from longarena.store.record import RunRecord
-from longarena.training.checkpoint import Tensors, load_tensors
+from longarena.training.checkpoint import Tensors, load_tensors, saved_steps
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,10 @@ class RunFolder:
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         steps = [step for line in lines if (step := _step_of(line)) < float("inf")]
         return int(max(steps, default=0))
+
+    def last_checkpoint(self) -> int:
+        """Return the step of the newest checkpoint; 0 if there is none."""
+        return max(saved_steps(self.checkpoints), default=0)
 
     def changed_at(self) -> float:
         """Return when the run last wrote to its log, in seconds since the epoch."""

@@ -4,7 +4,7 @@ from sweep.crews import RECIPES
 from training.runs import small_recipe
 
 from longarena.store.folder import write_record
-from longarena.sweep.plan import Estimates, Places, last_checkpoint, name, plan
+from longarena.sweep.plan import Estimates, Places, name, plan
 from longarena.training.folder import RunFolder
 from longarena.training.loop import train
 
@@ -40,7 +40,7 @@ def test_planning_writes_nothing(places):
 
 def test_the_step_of_a_plan_is_where_training_goes_on(places):
     train(RECIPES[0], places.runs)
-    assert last_checkpoint(RunFolder.of(places.runs, RECIPES[0])) == RECIPES[0].steps
+    assert RunFolder.of(places.runs, RECIPES[0]).last_checkpoint() == RECIPES[0].steps
 
 
 def test_a_damaged_record_of_a_run_is_told_and_stops_no_plan(places):

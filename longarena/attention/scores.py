@@ -1,8 +1,9 @@
 """Logits in a form in which they need not all exist at once, and softmax attention by them.
 
-    DotScores   S = Q K^T, whoever made Q and K: a fused kernel takes them
-    RowScores   S_i is some function of what each query has: computed for a block of queries at a
-                time, and again in the backward pass
+    DotScores      S = Q K^T, whoever made Q and K: a fused kernel takes them
+    SharedScores   the same, but alike for every sequence of a batch: computed once (`shared.py`)
+    RowScores      S_i is some function of what each query has: computed for a block of queries at
+                   a time, and again in the backward pass
 
     y_i = sum_j softmax_j(S_ij) v_j
 
@@ -19,6 +20,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from longarena.attention.base import visible_keys
+from longarena.attention.shared import attend_by_shared, is_safe
 from longarena.shapes import Mask, Values
 
 BLOCK = 128
@@ -30,6 +32,11 @@ class DotScores:
 
     q: Tensor
     k: Tensor
+
+
+@dataclass(frozen=True)
+class SharedScores(DotScores):
+    """Logits that are alike for every sequence: q and k are (1, H, N, r)."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,8 @@ def mix(weights: Tensor, synthetic: Scores, dot: DotScores) -> Scores:
 
 def attend(scores: Scores, v: Values, mask: Mask) -> Values:
     """Attend to the real keys by softmax, as the form of the logits wants it."""
+    if isinstance(scores, SharedScores) and is_safe(scores.q[0], scores.k[0]):
+        return attend_by_shared(scores.q[0], scores.k[0], v, visible_keys(mask))
     if isinstance(scores, DotScores):
         return dot_attention(scores, v, mask)
     return row_attention(scores, v, mask)

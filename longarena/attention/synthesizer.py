@@ -12,7 +12,8 @@ and sum to one. A shorter row uses the first rows and columns of every table.
 
 Paper:  Tay et al. (2021), https://arxiv.org/abs/2005.00743
 Cost:   time O(N^2 d), by nature: nothing here is sparse or short. Memory O(N d): factorized-random
-        and dense are dot products, the other two are computed block by block (`scores.py`).
+        and dense are dot products, the other two are computed block by block (`scores.py`). The
+        weights of factorized-random are the same for the whole batch and made once (`shared.py`).
         `random` has H max_length^2 parameters.
 Choice: tables start such that logits have unit variance. As elsewhere, nothing has a bias.
 """
@@ -28,7 +29,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from longarena.attention.base import Attention, Mixer, MixerCard, Place, projection
-from longarena.attention.scores import DotScores, RowScores, Scores, attend, mix
+from longarena.attention.scores import DotScores, RowScores, Scores, SharedScores, attend, mix
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens, Values
 
@@ -79,9 +80,9 @@ class FactorizedRandom(nn.Module):
             factor = torch.randn(place.num_heads, place.max_length, options.rank)
             register(self, name, factor * options.rank**-0.25, options.trainable)
 
-    def forward(self, x: Tokens) -> DotScores:
+    def forward(self, x: Tokens) -> SharedScores:
         length = x.shape[1]
-        return DotScores(self.left[None, :, :length], self.right[None, :, :length])
+        return SharedScores(self.left[None, :, :length], self.right[None, :, :length])
 
 
 class Dense(nn.Module):

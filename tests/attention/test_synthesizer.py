@@ -4,7 +4,8 @@ from attention.cases import make, tokens
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from longarena.attention import build
+from longarena.attention import build, scores
+from longarena.attention.shared import attend_by_shared as shared
 from longarena.attention.transformer import softmax_attention
 from longarena.errors import UserError
 
@@ -85,3 +86,21 @@ def test_it_starts_with_logits_of_unit_variance(variant, length):
 def test_what_a_variant_does_not_have_is_refused(options, words):
     with pytest.raises(UserError, match=words):
         build("synthesizer", width=16, num_heads=2, max_length=64, options=options)
+
+
+@pytest.mark.parametrize(("size", "is_shared"), [(1.0, True), (30.0, False)])
+def test_weights_that_could_underflow_are_not_shared_by_the_batch(size, is_shared, monkeypatch):
+    """The largest logit of every query is at the last key, where the second sequence has none."""
+    mixer = make("synthesizer", {"rank": 2}).float()
+    mixer.scores.left.data.fill_(size)
+    mixer.scores.right.data = mixer.scores.right.data.clamp(-1, 1)
+    mixer.scores.right.data[:, 40:] = size
+    x, mask = tokens(41, 40)
+    used = []
+    monkeypatch.setattr(scores, "attend_by_shared", lambda *args: used.append(1) or shared(*args))
+    plan, v = mixer.plan(x.float(), mask), mixer.split(mixer.value(x.float()))
+    y = mixer.apply(plan, v)
+    logits = (plan.scores.q @ plan.scores.k.mT).double().masked_fill(~mask[:, None, None], -1e30)
+    expected = logits.softmax(-1) @ v.double()
+    torch.testing.assert_close(y.double(), expected, atol=1e-5, rtol=1e-4)
+    assert bool(used) == is_shared

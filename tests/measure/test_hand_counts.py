@@ -94,7 +94,8 @@ HAND_COUNTS = {
         0,
     ),
     "sinkhorn": ({"block": 16}, sinkhorn(16), 0),
-    "synthesizer": ({"rank": d}, 2 * N * D**2 + attend(N, N), 0),
+    # logits of rank 8; beside the values there is a one, for the normaliser
+    "synthesizer": ({"rank": 8}, 2 * N * D**2 + N * N * H * (8 + d + 1), 0),
     # a global block sees all, the others five blocks
     "bigbird": (
         {"block": 8, "window": 3, "random": 1, "global_blocks": 1},

@@ -122,7 +122,7 @@ def moderate_load():
 @pytest.mark.alone
 @pytest.mark.usefixtures("moderate_load")
 def test_the_instrument_is_steady_under_load(tmp_path):
-    patience = Patience(turn_seconds=0.05, min_turns=20, max_turns=200, max_seconds_each=20.0)
+    patience = Patience(turn_seconds=0.05, min_turns=12, max_turns=200, max_seconds_each=8.0)
     mixers = ["transformer", "linear", "transformer", "linear"]
     found = measure(
         mixers, store=tmp_path, lengths=[256], batch_size=2, shape=SMALL, patience=patience

@@ -30,6 +30,8 @@ CLAIMS = {
     "linformer": ["k=16", "k=64", "", "k=256"],
     # more random features come nearer to the softmax
     "performer": ["features=16", "features=64", "", "features=256"],
+    # between attention and convolution, a feed-forward as narrow as the model is enough
+    "lite-transformer": ["", "flat=false"],
     # the mechanism that the others approximate
     "transformer": [""],
 }

@@ -106,6 +106,10 @@ class Mixer(nn.Module, ABC):
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         """Mix the real tokens; what stands at padded positions of the result means nothing."""
 
+    def mlp_width(self, asked: int) -> int:
+        """Return the width of the feed-forward behind this mixer, where the recipe asks for one."""
+        return asked
+
     def choose(self, make: Callable[[], Tensor]) -> Tensor:
         """Make a discrete choice, such as a bucket, once for a pass that is computed twice."""
         return make() if self.choices is None else self.choices.take(make)

@@ -16,8 +16,8 @@ Choice: heads keep their size, so half of the channels have half of the heads; a
 Choice: the gated unit has its share of the `qkv_width`; in the authors' code, too, a convolution
         may have another width than the tokens.
 Choice: padding is zero to the convolution, as is all beyond the ends of a sequence.
-Choice: the paper's feed-forward is flat (as wide as the model). The encoder's has the width of the
-        recipe, so that is `model.mlp_width`.
+Choice: the feed-forward behind it is flat, no wider than the model, as in the paper, whatever the
+        recipe's `mlp_width` says; `flat=false` takes that.
 """
 
 from dataclasses import replace
@@ -82,12 +82,14 @@ class Convolution(Convolving):
 class LiteTransformerOptions(Options):
     """`split` of the channels attend; the others are convolved with a `kernel` of so many tokens.
 
-    `auto` takes 3, 7, 15, 31 from the lowest layer up, then 31.
+    `auto` takes 3, 7, 15, 31 from the lowest layer up, then 31. A `flat` feed-forward is no wider
+    than the model.
     """
 
     split: float = Field(0.5, gt=0, lt=1)
     kernel: int | Literal["auto"] = "auto"
     dynamic: bool = False
+    flat: bool = True
 
     @field_validator("kernel")
     @classmethod
@@ -106,7 +108,7 @@ class LiteTransformer(Mixer):
         family="combination of patterns",
         paper="https://arxiv.org/abs/2004.11886",
         year=2020,
-        time="N^2 on a part of the channels (and its feed-forward is flat: mlp_width = width)",
+        time="N^2 on a part of the channels",
         memory="N",
         exponent=2.0,
         decodes=True,
@@ -122,8 +124,12 @@ class LiteTransformer(Mixer):
         if size == "auto":
             size = KERNELS_BY_LAYER[min(place.layer, len(KERNELS_BY_LAYER) - 1)]
         self.widths = [far.width, near.width]
+        self.flat = options.flat
         self.attention = Transformer(far, TransformerOptions())
         self.convolution = Convolution(near, size, options.dynamic)
+
+    def mlp_width(self, asked: int) -> int:
+        return min(asked, self.place.width) if self.flat else asked
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         far, near = torch.split(x, self.widths, dim=-1)

@@ -59,7 +59,8 @@ class Layer(nn.Module):
         self.mixer = mixer
         self.dropout = nn.Dropout(config.dropout)
         self.mlp_norm = nn.LayerNorm(config.width, NORM_EPSILON)
-        self.mlp = FeedForward(config.width, config.mlp_width, config.dropout, config.mlp_chunks)
+        hidden = mixer.mlp_width(config.mlp_width)
+        self.mlp = FeedForward(config.width, hidden, config.dropout, config.mlp_chunks)
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         x = x + self.mix(x, mask)

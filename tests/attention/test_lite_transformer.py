@@ -5,6 +5,8 @@ from attention.cases import make, tokens
 from longarena.attention import build
 from longarena.attention.convolution import BLOCK, convolve
 from longarena.errors import UserError
+from longarena.measure.work import Shape, byte_card
+from longarena.model.build import build_classifier
 
 SIZES = {"width": 64, "num_heads": 4, "max_length": 64}
 
@@ -92,3 +94,15 @@ def test_a_qkv_width_that_the_heads_cannot_share_is_refused():
     sizes = {"width": 64, "qkv_width": 24, "num_heads": 4, "max_length": 64}
     with pytest.raises(UserError, match="of qkv_width 24 gives 15 channels to 2 heads"):
         build("lite-transformer", options={"split": 0.625}, **sizes)
+
+
+@pytest.mark.parametrize(
+    ("options", "asked", "width"),
+    [({}, 256, 64), ({}, 32, 32), ({"flat": False}, 256, 256)],
+    ids=["flat", "narrower than flat", "as the recipe says"],
+)
+def test_the_feed_forward_behind_it_is_no_wider_than_the_model(options, asked, width):
+    shape = Shape(width=64, depth=2, num_heads=4, mlp_width=asked)
+    config = shape.with_mixer("lite-transformer", options)
+    layers = build_classifier(config, byte_card(64), seed=0).encoder.layers
+    assert [layer.mlp[0].out_features for layer in layers] == [width, width]

@@ -36,7 +36,7 @@ def test_a_recipe_is_counted_at_the_longest_length_of_its_task():
     width, far, near, tokens = 64, 16, 48, 100
     assert (found["mixer"], found["length"]) == ("lite-transformer[split=0.25]", tokens)
     assert found["cost"]["attention"] == 4 * far**2 + 2 * tokens * far
-    assert found["cost"]["feed_forward"] == 2 * width * 128
+    assert found["cost"]["feed_forward"] == 2 * width * width
     assert found["cost"]["convolution"] > 3 * near**2
 
 

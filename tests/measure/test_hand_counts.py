@@ -156,5 +156,6 @@ def test_a_convolution_operator_in_a_mixer_of_your_own_is_one():
 def test_the_layers_around_a_mixer_are_counted_apart(mixer):
     found = counted(mixer, HAND_COUNTS[mixer][0])
     tokens = N + 1 if mixer == "longformer" else N
-    assert found.feed_forward == 2 * tokens * D * MLP
+    width = D if mixer == "lite-transformer" else MLP
+    assert found.feed_forward == 2 * tokens * D * width
     assert found.head_and_embedding == D * MLP + MLP * CLASSES

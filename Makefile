@@ -23,7 +23,7 @@ develop: .venv/.developed
 
 test: develop browser
 	$(BIN)/pytest -q -n auto --durations 10 -m 'not alone'
-	$(BIN)/pytest -q -m alone
+	$(BIN)/pytest -q -m alone tests/measure
 
 lint: develop
 	$(BIN)/pre-commit run --all-files --show-diff-on-failure

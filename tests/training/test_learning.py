@@ -19,10 +19,10 @@ SHORT_LISTOPS = [
     "batch_size=64",
     "optimiser.rate=0.004",
     "schedule.warmup_steps=20",
-    "steps=250",
-    "evaluate_every=125",
-    "log_every=25",
-    "checkpoint_every=250",
+    "steps=120",
+    "evaluate_every=120",
+    "log_every=20",
+    "checkpoint_every=120",
 ]
 
 

@@ -71,7 +71,7 @@ def smaller(command):
 def run(monkeypatch, tmp_path):
     """Run a command of the page on measuring, at a small size and with little patience."""
     monkeypatch.chdir(tmp_path)
-    hasty = partial(Patience, turn_seconds=0.02, min_turns=2, max_turns=2)
+    hasty = partial(Patience, turn_seconds=0.02, min_turns=1, max_turns=1)
     # the package has a function `measure`, which hides the folder from a dotted name
     monkeypatch.setattr(sys.modules["longarena.measure.session"], "Patience", hasty)
     return lambda words: CliRunner().invoke(app, words, catch_exceptions=False).stdout

@@ -19,7 +19,7 @@ from longarena import attention
 from longarena.errors import UserError
 from longarena.measure.messages import Answer, Command, Order, StepName
 from longarena.measure.process import WorkerProcess
-from longarena.measure.speed import Participant, Turn
+from longarena.measure.speed import Participant, Timing
 from longarena.measure.work import Shape
 from longarena.model.config import ModelConfig
 from longarena.options import read_value
@@ -131,15 +131,15 @@ class Candidate:
             return None
         return answer
 
-    def take_turn(self, step: StepName, seconds: float) -> Turn | None:
-        """Take one turn; None if it cannot."""
+    def take_turn(self, step: StepName, seconds: float) -> tuple[Timing, ...]:
+        """Take one turn; nothing comes of it if it cannot."""
         answer = self.ask(Command(do="turn", step=step, seconds=seconds))
-        return None if answer is None else Turn(answer.seconds, answer.waited)
+        return () if answer is None else answer.timings
 
     def warm_up(self) -> None:
         """Step once of each kind, alone: here it shows whether it can at all."""
         for step in self.target.steps:
-            self.take_turn(step, seconds=0.0)
+            self.ask(Command(do="warm up", step=step))
 
     def participants(self, seconds: float) -> Iterable[Participant]:
         """Enter one participant per kind of step."""
@@ -156,8 +156,8 @@ class Candidate:
         count = self.ask(Command(do="count"))
         self.cost = None if count is None else count.cost
 
-    def record(self, limits: Limits | None) -> MeasureRecord:
-        """Write down what was found."""
+    def record(self, all_timings: Sequence[Timing], limits: Limits | None) -> MeasureRecord:
+        """Write down what was found, in seconds at the median pace of all timings."""
         target = self.target
         return MeasureRecord(
             id=target.id,
@@ -168,8 +168,8 @@ class Candidate:
             batch_size=target.batch_size,
             status=self.status,
             reason=self.reason,
-            metrics=self.measurement("train"),
-            inference=self.measurement("predict"),
+            metrics=self.measurement("train", all_timings),
+            inference=self.measurement("predict", all_timings),
             cost=self.cost,
             limits=limits,
             machine=machine(),
@@ -177,11 +177,13 @@ class Candidate:
             finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
-    def measurement(self, step: StepName) -> Measurement | None:
+    def measurement(self, step: StepName, all_timings: Sequence[Timing]) -> Measurement | None:
         """Put together what one kind of step takes."""
         if self.cost is None or step not in self.target.steps:
             return None
-        seconds, weight = self.turns[step].seconds, self.weights[step]
+        pace = median(timing.product_seconds for timing in all_timings)
+        seconds = [products * pace for products in self.turns[step].products]
+        weight = self.weights[step]
         rate = 1 / median(seconds)
         return Measurement(
             steps_per_second=rate,

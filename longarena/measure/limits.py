@@ -1,41 +1,70 @@
 """What the machine itself can do: the rate of a large matrix product and of a large copy.
 
-Both are measured in the same run as the mechanisms, in turns with them; the best turn counts, for
-a limit is what cannot be exceeded. A step's share of the product's rate says how near it comes
-to it; what is missing goes into memory traffic, small operations and other people's processes.
+Both are measured in the same run as the mechanisms: the product right before and after each
+timing, the copy in turns with them. The best counts, for a limit is what cannot be exceeded. A
+step's share of the product's rate says how near it comes to it; what is missing goes into memory
+traffic, small operations and other people's processes.
 
-The median turn says how fast the machine was on the whole at that time, with all that it had to do
-besides. Lengths are measured one after the other, so their times are compared in this unit.
+The median product says how fast the machine was on the whole at that time, with all that it had to
+do besides. Lengths are measured one after the other, so their times are compared in this unit.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from statistics import median
 
 import torch
 
+from longarena.measure.speed import Timing
 from longarena.measure.work import Step
 from longarena.store.record import Limits
 
 SIDE = 1024
 COPIED_BYTES = 64 << 20
 PRODUCT_FLOPS = 2 * SIDE**3
+PRODUCTS_SECONDS = 0.1
 
 
-def machine_steps() -> dict[str, Step]:
-    """Make the two steps that a machine is judged by."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    a, b, product = (torch.rand(SIDE, SIDE, device=device) for _ in range(3))
-    source = torch.zeros(COPIED_BYTES, dtype=torch.uint8, device=device)
+def product_timer() -> Callable[[], float]:
+    """Make a function that multiplies for a while and returns the seconds of a product."""
+    a, b, product = (torch.rand(SIDE, SIDE, device=_device()) for _ in range(3))
+
+    def seconds() -> float:
+        finish()
+        start, products, taken = time.perf_counter(), 0, 0.0
+        while taken < PRODUCTS_SECONDS:
+            torch.mm(a, b, out=product)
+            finish()
+            products, taken = products + 1, time.perf_counter() - start
+        return taken / products
+
+    return seconds
+
+
+def copy_step() -> Step:
+    """Make a step that copies memory."""
+    source = torch.zeros(COPIED_BYTES, dtype=torch.uint8, device=_device())
     target = torch.ones_like(source)
-    return {"product": lambda: torch.mm(a, b, out=product), "copy": lambda: target.copy_(source)}
+    return lambda: target.copy_(source)
 
 
-def rates(product_seconds: Sequence[float], copy_seconds: Sequence[float]) -> Limits | None:
-    """Turn the times of the two steps into rates; a copy reads and writes every byte."""
-    if not (product_seconds and copy_seconds):
+def _device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def finish() -> None:
+    """Wait for a GPU to do what it was told."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def rates(timings: Sequence[Timing], copies: Sequence[Timing]) -> Limits | None:
+    """Turn the times of products and copies into rates; a copy reads and writes every byte."""
+    if not (timings and copies):
         return None
+    product_seconds = [timing.product_seconds for timing in timings]
     return Limits(
         flops_per_second=PRODUCT_FLOPS / min(product_seconds),
-        copy_bytes_per_second=2 * COPIED_BYTES / min(copy_seconds),
+        copy_bytes_per_second=2 * COPIED_BYTES / min(copy.seconds for copy in copies),
         typical_flops_per_second=PRODUCT_FLOPS / median(product_seconds),
     )

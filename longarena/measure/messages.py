@@ -2,15 +2,16 @@
 
 from typing import Literal
 
+from longarena.measure.speed import Timing
 from longarena.model.config import ModelConfig
 from longarena.options import Options
 from longarena.store.record import Cost, MeasureStatus
 
-StepName = Literal["train", "predict", "product", "copy"]
+StepName = Literal["train", "predict", "copy"]
 
 
 class Order(Options):
-    """All that a worker must know; without a model it measures the machine itself."""
+    """All that a worker must know; without a model it copies memory."""
 
     model: ModelConfig | None
     length: int
@@ -20,9 +21,9 @@ class Order(Options):
 
 
 class Command(Options):
-    """Take a turn of timed steps, weigh one step's memory, or count its operations."""
+    """Step once, take a turn of timed steps, weigh one step's memory, or count its operations."""
 
-    do: Literal["turn", "weigh", "count"]
+    do: Literal["warm up", "turn", "weigh", "count"]
     step: StepName = "train"
     seconds: float = 0.0
 
@@ -30,14 +31,12 @@ class Command(Options):
 class Answer(Options):
     """What came of a command: a turn, bytes, or a cost; or why there is none.
 
-    Of a turn: the median step, and the share of the time for which it waited for a core.
     "refused" is a mistake in what was asked for, "failed" one in the mechanism.
     """
 
     status: MeasureStatus | Literal["refused"] = "measured"
     reason: str = ""
-    seconds: float = 0.0
-    waited: float = 0.0
+    timings: tuple[Timing, ...] = ()
     live_bytes: int = 0
     resident_bytes: int = 0
     cost: Cost | None = None

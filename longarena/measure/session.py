@@ -23,12 +23,12 @@ from longarena.measure.limits import rates
 from longarena.measure.memory import free_memory_bytes
 from longarena.measure.messages import Command, Order, StepName
 from longarena.measure.process import Nursery, WorkerProcess
-from longarena.measure.speed import Participant, Patience, Turn, take_turns
+from longarena.measure.speed import Participant, Patience, Timing, take_turns
 from longarena.measure.work import BATCH_SIZE, SHAPES, Shape
 from longarena.model.config import ModelConfig
 from longarena.progress import SILENT, Bar, Progress
 from longarena.store.folder import read_records, write_record
-from longarena.store.record import Limits, MeasureRecord
+from longarena.store.record import MeasureRecord
 
 LENGTHS = (1024, 2048, 3072, 4096)
 TEXT = SHAPES["text"]
@@ -127,11 +127,12 @@ class _Run:
             for candidate in candidates:
                 candidate.warm_up()
                 bar.advance(1, f"{name_mixer(candidate.target.model)} at {targets[0].length}")
-            reached = self.time(candidates, yardstick, bar)
+            timings, copies = self.time(candidates, yardstick, bar)
             for candidate in candidates:
                 candidate.weigh_and_count()
                 bar.advance(1, f"memory of {name_mixer(candidate.target.model)}")
-            records = [candidate.record(reached) for candidate in candidates]
+            limits = rates(timings, copies)
+            records = [candidate.record(timings, limits) for candidate in candidates]
         for record in records:
             # what failed by a mistake of its own is tried again next time
             if record.status != "failed":
@@ -140,23 +141,21 @@ class _Run:
 
     def time(
         self, candidates: list[Candidate], yardstick: WorkerProcess, bar: Bar
-    ) -> Limits | None:
-        """Let the candidates and the machine's own limits take turns until all are steady."""
-        product = Participant(partial(_machine_turn, yardstick, "product"), is_yardstick=True)
-        copy = Participant(partial(_machine_turn, yardstick, "copy"), is_yardstick=True)
+    ) -> tuple[list[Timing], list[Timing]]:
+        """Let all take turns until they are steady; return their timings, and those of copying."""
+        copy = Participant(partial(_copy_turn, yardstick), is_yardstick=True)
         participants = [p for c in candidates for p in c.participants(self.patience.turn_seconds)]
 
         def tell(turns: int, error: float) -> None:
             note = f"turn {turns} at {candidates[0].target.length}, medians to {error:.1%}"
             bar.advance(len(candidates) if turns <= self.patience.min_turns else 0, note)
 
-        take_turns([*participants, product, copy], self.patience, tell)
-        return rates(product.seconds, copy.seconds)
+        take_turns([*participants, copy], self.patience, tell)
+        return [timing for p in participants for timing in p.timings], copy.timings
 
 
-def _machine_turn(worker: WorkerProcess, step: StepName) -> Turn | None:
-    answer = worker.ask(Command(do="turn", step=step, seconds=YARDSTICK_SECONDS))
-    return Turn(answer.seconds, answer.waited) if answer.status == "measured" else None
+def _copy_turn(worker: WorkerProcess) -> tuple[Timing, ...]:
+    return worker.ask(Command(do="turn", step="copy", seconds=YARDSTICK_SECONDS)).timings
 
 
 def _machine_order() -> Order:

@@ -1,13 +1,17 @@
 """Fair timing on a machine that is not quiet: everyone takes turns until the numbers are steady.
 
-In every round each participant takes one turn of some steps, so that a noisy minute hurts all
-alike; the order rotates, so that nobody always follows the same neighbour. A turn that had to
-wait for a core because other processes ran does not count, unless there are too few calm ones:
-such turns take once or twice the time, and the median of a mixture of the two is a matter of luck.
+A processor that is shared with strangers changes its pace from one second to the next, by a factor
+of up to two. A large matrix product, timed right before and right after the steps, feels the same
+pace; a step's time is therefore counted in such products, and only the median is turned back into
+seconds, at the median pace of all that were timed together.
 
-A participant's time is the median of the turns that count. Rounds go on until each median is
-known well enough: its standard error, 0.93 IQR / sqrt(turns) for normal noise, is a small share
-of it, or patience ends.
+In every round each participant takes one turn, so that a noisy minute hurts all alike; the order
+rotates, so that nobody always follows the same neighbour. What had to wait for a core because
+other processes ran does not count, unless there is too little else: it takes once or twice the
+time, and the median of a mixture of the two is a matter of luck.
+
+Rounds go on until each median is known well enough: its standard error, 0.93 IQR / sqrt(timings)
+for normal noise, is a small share of it, or patience ends.
 """
 
 import math
@@ -19,6 +23,7 @@ import numpy as np
 
 from longarena.options import Options
 
+TIMINGS_PER_TURN = 2
 # on a quiet machine the threads of a step wait for a core for less than this share of its time
 CALM_BELOW = 0.03
 
@@ -27,74 +32,82 @@ class Patience(Options):
     """How long to go on: until `min_turns` each count and are steady, or until a cap is met."""
 
     turn_seconds: float = 0.4
-    min_turns: int = 5
+    min_turns: int = 4
     max_turns: int = 25
-    max_seconds_each: float = 10.0
+    max_seconds_each: float = 30.0
     steady_below: float = 0.02
     timeout_seconds: float = 300.0
 
+    @property
+    def min_timings(self) -> int:
+        """How many timings of a participant count at least."""
+        return self.min_turns * TIMINGS_PER_TURN
 
-@dataclass(frozen=True)
-class Turn:
-    """The seconds of a step, and the share of the time for which it waited for a core."""
+
+class Timing(Options):
+    """The seconds of a step and of a product beside it, and the share spent waiting for a core."""
 
     seconds: float
+    product_seconds: float
     waited: float = 0.0
 
+    @property
+    def products(self) -> float:
+        """How many products take as long as the step."""
+        return self.seconds / self.product_seconds
 
-def calm_seconds(turns: Sequence[Turn], fewest: int) -> list[float]:
-    """Return the times of the calm turns, or of the `fewest` calmest if there are too few.
 
-    >>> turns = [Turn(1.0), Turn(2.0, waited=0.5), Turn(1.1, waited=0.01), Turn(1.5, waited=0.3)]
-    >>> calm_seconds(turns, fewest=2), calm_seconds(turns, fewest=3)
-    ([1.0, 1.1], [1.0, 1.1, 1.5])
-    """
-    calmest = sorted(turn.waited for turn in turns)[:fewest]
-    bound = max(CALM_BELOW, calmest[-1])
-    return [turn.seconds for turn in turns if turn.waited <= bound]
+def calm(timings: Sequence[Timing], fewest: int) -> list[Timing]:
+    """Return the timings that hardly waited, or the `fewest` calmest if those are too few."""
+    calmest = sorted(timing.waited for timing in timings)[:fewest]
+    bound = max([CALM_BELOW, *calmest])
+    return [timing for timing in timings if timing.waited <= bound]
 
 
 @dataclass
 class Participant:
-    """Someone who takes turns: `turn` returns how it went, or None to drop out.
+    """Someone who takes turns: `turn` returns some timings, or none to drop out.
 
     A yardstick takes part in every round but nobody waits for it to become steady.
     """
 
-    turn: Callable[[], Turn | None]
+    turn: Callable[[], Sequence[Timing]]
     is_yardstick: bool = False
-    turns: list[Turn] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
+    timings: list[Timing] = field(default_factory=list)
+    counting: list[Timing] = field(default_factory=list)
     has_left: bool = False
 
     @property
-    def calm_turns(self) -> int:
-        """How many turns hardly waited for a core."""
-        return sum(turn.waited <= CALM_BELOW for turn in self.turns)
+    def calm_timings(self) -> int:
+        """How many timings hardly waited for a core."""
+        return sum(timing.waited <= CALM_BELOW for timing in self.timings)
+
+    @property
+    def products(self) -> list[float]:
+        """The times that count, in products."""
+        return [timing.products for timing in self.counting]
 
     def take(self, fewest: int) -> None:
-        """Take one turn, unless it has left; at least the `fewest` calmest turns count."""
-        taken = None if self.has_left else self.turn()
-        if taken is None:
-            self.has_left = True
-        else:
-            self.turns.append(taken)
-            self.seconds = calm_seconds(self.turns, fewest)
+        """Take one turn, unless it has left; at least the `fewest` calmest timings count."""
+        taken = () if self.has_left else self.turn()
+        self.has_left = not taken
+        self.timings.extend(taken)
+        self.counting = calm(self.timings, fewest)
 
 
-def spread(seconds: Sequence[float]) -> float:
+def spread(times: Sequence[float]) -> float:
     """Return the interquartile range as a share of the median.
 
     >>> spread([1.0, 1.0, 1.0, 1.0]), spread([1.0, 2.0, 3.0])
     (0.0, 0.5)
     """
-    low, middle, high = np.quantile(seconds, [0.25, 0.5, 0.75])
+    low, middle, high = np.quantile(times, [0.25, 0.5, 0.75])
     return float((high - low) / middle)
 
 
-def uncertainty(seconds: Sequence[float]) -> float:
+def uncertainty(times: Sequence[float]) -> float:
     """Return the standard error of the median as a share of it."""
-    return 0.93 * spread(seconds) / math.sqrt(len(seconds))
+    return 0.93 * spread(times) / math.sqrt(len(times))
 
 
 def take_turns(
@@ -107,12 +120,12 @@ def take_turns(
     for turns in range(1, patience.max_turns + 1):
         first = turns % len(participants)
         for participant in (*participants[first:], *participants[:first]):
-            participant.take(patience.min_turns)
+            participant.take(patience.min_timings)
         judged = [p for p in participants if not (p.is_yardstick or p.has_left)]
-        error = max((uncertainty(p.seconds) for p in judged), default=0.0)
+        error = max((uncertainty(p.products) for p in judged), default=0.0)
         after_round(turns, error)
         too_long = time.monotonic() - start > patience.max_seconds_each * len(judged)
-        calm = all(p.calm_turns >= patience.min_turns for p in judged)
-        steady = calm and error < patience.steady_below
+        enough = all(p.calm_timings >= patience.min_timings for p in judged)
+        steady = enough and error < patience.steady_below
         if not judged or (turns >= patience.min_turns and (steady or too_long)):
             return

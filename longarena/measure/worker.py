@@ -2,7 +2,8 @@
 
 It reads an `Order`, then a `Command` per line, and answers each with one line:
 
-    {"do": "turn", "step": "train", "seconds": 0.4}   ->  {"seconds": 0.0123, "waited": 0.01}
+    {"do": "warm up", "step": "train"}                ->  {}
+    {"do": "turn", "step": "train", "seconds": 0.4}   ->  {"timings": [{"seconds": ...}, ...]}
     {"do": "weigh", "step": "train"}                  ->  {"live_bytes": ..., "resident_bytes": ...}
     {"do": "count"}                                   ->  {"cost": {...}}
 
@@ -17,23 +18,21 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 from typing import IO
 
-import torch
-
 from longarena.errors import UserError
 from longarena.measure.cost import count_cost
-from longarena.measure.limits import machine_steps
+from longarena.measure.limits import copy_step, finish, product_timer
 from longarena.measure.memory import (
     allocations,
     limit_memory,
     release_free_memory,
     total_bytes,
 )
-from longarena.measure.messages import Answer, Command, Order
-from longarena.measure.speed import Turn
+from longarena.measure.messages import Answer, Command, Order, StepName
+from longarena.measure.speed import TIMINGS_PER_TURN, Timing
 from longarena.measure.work import Step, byte_card, prepare
 from longarena.runtime import peak_resident_bytes, seconds_waited_for_a_core, set_up
 
@@ -91,25 +90,30 @@ class Bench:
     """The steps of an order, and what can be done with them."""
 
     def __init__(self, order: Order) -> None:
+        self.product_seconds = product_timer()
+        self.warm: set[StepName] = set()
+        self.steps: dict[StepName, Step]
         if order.model is None:
-            self.steps = machine_steps()
+            self.steps = {"copy": copy_step()}
         else:
             self.work = prepare(order.model, byte_card(order.length), order.batch_size)
             self.steps = {"train": self.work.train, "predict": self.work.predict}
 
     def carry_out(self, command: Command) -> Answer:
         """Do what a command says."""
+        step = self.steps[command.step]
         if command.do == "turn":
-            turn = take_turn(self.steps[command.step], command.seconds)
-            return Answer(seconds=turn.seconds, waited=turn.waited)
-        if command.do == "weigh":
-            return self.weigh(command.step)
-        return Answer(cost=count_cost(self.work))
+            return Answer(timings=take_turn(step, command.seconds, self.product_seconds))
+        if command.do == "count":
+            return Answer(cost=count_cost(self.work))
+        if command.step not in self.warm:
+            step()
+            self.warm.add(command.step)
+        return self.weigh(command.step) if command.do == "weigh" else Answer()
 
-    def weigh(self, name: str) -> Answer:
-        """Find the peak memory of a step."""
+    def weigh(self, name: StepName) -> Answer:
+        """Find the peak memory of a step, other than the first: it makes the optimiser's state."""
         step = self.steps[name]
-        step()
         resident = peak_resident_bytes()  # now, before the profiler adds to it
         standing = total_bytes(self.work.standing_tensors(training=name == "train"))
         return Answer(
@@ -118,28 +122,36 @@ class Bench:
         )
 
 
-def take_turn(step: Step, seconds: float) -> Turn:
-    """Step for some seconds, once at least; a step's time is the median.
+def take_turn(
+    step: Step, seconds: float, product_seconds: Callable[[], float]
+) -> tuple[Timing, ...]:
+    """Step for some seconds, `TIMINGS_PER_TURN` times at least, between products.
 
-    The first step is not timed: the caches are full of someone else's numbers by now.
+    The first step is not timed: memory is still to be had, and the caches are someone else's.
     """
     step()
+    timings = []
+    before = product_seconds()
+    for _ in range(TIMINGS_PER_TURN):
+        start, waited = time.perf_counter(), -seconds_waited_for_a_core()
+        taken = time_steps(step, seconds / TIMINGS_PER_TURN)
+        after = product_seconds()
+        waited = (waited + seconds_waited_for_a_core()) / (time.perf_counter() - start)
+        timings.append(Timing(seconds=taken, product_seconds=(before + after) / 2, waited=waited))
+        before = after
+    return tuple(timings)
+
+
+def time_steps(step: Step, seconds: float) -> float:
+    """Step for some seconds, once at least, and return the median step."""
     taken: list[float] = []
-    waited = -seconds_waited_for_a_core()
     while not taken or sum(taken) < seconds:
-        _finish()
+        finish()
         start = time.perf_counter()
         step()
-        _finish()
+        finish()
         taken.append(time.perf_counter() - start)
-    waited += seconds_waited_for_a_core()
-    return Turn(statistics.median(taken), waited / sum(taken))
-
-
-def _finish() -> None:
-    """Wait for a GPU to do what it was told."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
+    return statistics.median(taken)
 
 
 def excuse(error: Exception) -> Answer:

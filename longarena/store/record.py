@@ -91,8 +91,9 @@ class FailureRecord(Options):
 
 
 class Measurement(Options):
-    """What one step of a mechanism takes; `seconds_per_step` has one entry per turn it was given.
+    """What one step of a mechanism takes; `seconds_per_step` has one entry per timing that counts.
 
+    They are at the median pace that the machine had while all of one length were timed;
     `steps_per_second` is the inverse of their median. Live bytes are those of tensors, which a
     second measurement repeats exactly; resident bytes are what the system saw, allocator and all.
     """

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from statistics import median
 
 import pytest
 from measure.own_mixers import HOG_BYTES, SLOW_SECONDS
@@ -14,7 +15,7 @@ from longarena.store.folder import read_records
 
 SHAPE = Shape(width=16, depth=1, num_heads=2, mlp_width=16)
 SMALL = Shape(width=64, depth=2, num_heads=2, mlp_width=128)
-PATIENCE = Patience(turn_seconds=0.05, min_turns=3, max_turns=3)
+PATIENCE = Patience(turn_seconds=0.05, min_turns=2, max_turns=2)
 OWN = [f"measure.own_mixers:{name}" for name in ("Plain", "Slow", "Hog", "Greedy", "Broken")]
 
 
@@ -36,9 +37,10 @@ def session(store):
 
 
 def test_what_is_slowed_down_shows_as_slow(session):
-    plain, slow = (min(session[name].metrics.seconds_per_step) for name in ("Plain", "Slow"))
-    assert slow - plain > 0.8 * SLOW_SECONDS
-    assert min(session["Slow"].inference.seconds_per_step) > SLOW_SECONDS
+    plain, slow = session["Plain"], session["Slow"]
+    # asleep it does not feel the machine's pace, in which its time is counted all the same
+    for found, base in ((slow.metrics, plain.metrics), (slow.inference, plain.inference)):
+        assert 1 / found.steps_per_second - 1 / base.steps_per_second > SLOW_SECONDS / 2
 
 
 def test_a_hog_shows_as_a_hog(session):
@@ -49,8 +51,8 @@ def test_a_hog_shows_as_a_hog(session):
 
 def test_rates_follow_from_the_median(session):
     metrics = session["Plain"].metrics
-    assert len(metrics.seconds_per_step) == 3
-    assert metrics.steps_per_second == 1 / sorted(metrics.seconds_per_step)[1]
+    assert len(metrics.seconds_per_step) == 4
+    assert metrics.steps_per_second == 1 / median(metrics.seconds_per_step)
     assert metrics.tokens_per_second == pytest.approx(2 * 64 * metrics.steps_per_second)
 
 
@@ -122,7 +124,7 @@ def moderate_load():
 @pytest.mark.alone
 @pytest.mark.usefixtures("moderate_load")
 def test_the_instrument_is_steady_under_load(tmp_path):
-    patience = Patience(turn_seconds=0.05, min_turns=12, max_turns=200, max_seconds_each=8.0)
+    patience = Patience(turn_seconds=0.05, min_turns=6, max_turns=100, max_seconds_each=8.0)
     mixers = ["transformer", "linear", "transformer", "linear"]
     found = measure(
         mixers, store=tmp_path, lengths=[256], batch_size=2, shape=SMALL, patience=patience

@@ -5,7 +5,7 @@ from measure.own_mixers import HOG_BYTES
 
 from longarena.measure import worker
 from longarena.measure.messages import Command, Order
-from longarena.measure.work import Shape
+from longarena.measure.work import Shape, Work
 from longarena.measure.worker import serve, take_turn
 
 SHAPE = Shape(width=16, depth=1, num_heads=2, mlp_width=16)
@@ -26,7 +26,8 @@ def answers(mixer, *commands, **options):
 
 def test_a_worker_steps_weighs_and_counts():
     turn, weight, count = answers("transformer", TURN, WEIGH, Command(do="count"))
-    assert turn.seconds > 0
+    assert len(turn.timings) == 2
+    assert min(timing.seconds for timing in turn.timings) > 0
     assert weight.resident_bytes > weight.live_bytes > 0
     assert count.cost.parameters > 0
 
@@ -43,9 +44,9 @@ def test_a_prediction_holds_neither_gradients_nor_moments():
 
 
 def test_the_machine_itself_takes_turns():
-    product, copy = answers(None, *(Command(do="turn", step=step) for step in ("product", "copy")))
-    assert product.seconds > 0
-    assert copy.seconds > 0
+    [copy] = answers(None, Command(do="turn", step="copy"))
+    assert min(timing.seconds for timing in copy.timings) > 0
+    assert min(timing.product_seconds for timing in copy.timings) > 0
 
 
 def test_a_mistake_in_the_options_is_refused_in_its_own_words():
@@ -64,7 +65,7 @@ def test_a_mixer_that_breaks_is_an_answer():
     assert (answer.status, answer.reason) == ("failed", "ArithmeticError: two and two make five")
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(0.0, 2), (0.05, 4)])
+@pytest.mark.parametrize(("seconds", "expected"), [(0.0, 3), (0.06, 5)])
 def test_a_turn_lasts_for_its_seconds_after_one_step_that_is_not_timed(
     monkeypatch, seconds, expected
 ):
@@ -75,8 +76,15 @@ def test_a_turn_lasts_for_its_seconds_after_one_step_that_is_not_timed(
         now[0] += 0.02 if len(steps) > 1 else 9.0
 
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    assert take_turn(step, seconds).seconds == pytest.approx(0.02)
+    found = take_turn(step, seconds, lambda: 0.001)
+    assert [timing.seconds for timing in found] == pytest.approx([0.02, 0.02])
     assert len(steps) == expected
+
+
+def test_a_step_is_timed_between_two_products():
+    products = iter([1.0, 3.0, 5.0])
+    found = take_turn(lambda: None, 0.0, lambda: next(products))
+    assert [timing.product_seconds for timing in found] == [2.0, 4.0]
 
 
 def test_a_turn_tells_which_share_of_it_went_into_waiting_for_a_core(monkeypatch):
@@ -88,4 +96,13 @@ def test_a_turn_tells_which_share_of_it_went_into_waiting_for_a_core(monkeypatch
 
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
     monkeypatch.setattr(worker, "seconds_waited_for_a_core", lambda: waited[0])
-    assert take_turn(step, 1.0).waited == pytest.approx(0.2)
+    found = take_turn(step, 1.0, lambda: 0.001)
+    assert [timing.waited for timing in found] == pytest.approx([0.2, 0.2])
+
+
+def test_only_the_first_step_of_a_kind_makes_it_warm(monkeypatch):
+    steps = []
+    monkeypatch.setattr(Work, "train", lambda _: steps.append(None))
+    warm_up = Command(do="warm up", step="train")
+    assert [answer.status for answer in answers("linear", warm_up, WEIGH)] == ["measured"] * 2
+    assert len(steps) == 2

@@ -67,11 +67,11 @@ class Nursery:
 def _environment() -> dict[str, str]:
     """Have a worker find the user's own mixers as they were found here, and share its cores.
 
-    By default a thread that waits for another one spins for milliseconds. If some other process has
-    the core that the other one needs, both wait in vain: a step took 50 times as long beside a load
-    of 7 on two cores. A thread that sleeps at once makes a virtual core stop, and its host takes its
-    time to start it again: steps of many small operations were 7 to 15 % slower, and uneven. So
-    threads spin for as long as is usual between two operations, then sleep.
+    By default a thread that waits for another one spins for milliseconds. If some other process
+    has the core that the other one needs, both wait in vain: a step took 50 times as long beside a
+    load of 7 on two cores. A thread that sleeps at once makes a virtual core stop, and its host
+    takes its time to start it again: steps of many small operations were 7 to 15 % slower, and
+    uneven. So threads spin for as long as is usual between two operations, then sleep.
     """
     here = {"PYTHONPATH": os.pathsep.join(sys.path)}
     return {"GOMP_SPINCOUNT": "10000"} | os.environ | here

@@ -10,6 +10,7 @@ from rich.console import Console
 from longarena.attention import find
 from longarena.cli.output import RUNS, Output, Quiet, Runs, Threads
 from longarena.cli.report import OutFolder
+from longarena.cli.sweep import FAILED
 from longarena.cli.train import describe
 from longarena.measure import SHAPES, measure
 from longarena.measure.speed import Patience
@@ -68,3 +69,6 @@ def tour(
     )
     if open_:
         webbrowser.open(page.as_uri())
+    if num_failed := done.count("failed"):
+        output.say(f"{num_failed} of {len(recipes)} runs failed, see above; they are not on the page")
+        raise typer.Exit(FAILED)

@@ -110,6 +110,25 @@ def test_the_tour_goes_all_the_way(run, tmp_path):
     assert all(run.id in page.read_text() for run in records.runs)
 
 
+@pytest.mark.slow
+def test_a_tour_with_failed_runs_still_writes_the_page_and_ends_with_1(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("longarena.cli.tour.TASKS", ("listops",))
+    monkeypatch.setattr("longarena.cli.tour.LENGTHS", (64,))
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "broken.py").write_text(
+        "from longarena.attention import Mixer\n\n\n"
+        "class Broken(Mixer):\n"
+        "    def forward(self, x, mask):\n"
+        "        raise RuntimeError('on purpose')\n"
+    )
+    few = ("--attention", "broken:Broken", "--measured", "linear")
+    code, output, _ = run("tour", "--steps", "3", "--quiet", *few)
+    assert code == 1
+    assert "on purpose" in output
+    assert "1 of 1 runs failed" in output
+    assert (tmp_path / "report" / "index.html").exists()
+
+
 def test_a_recipe_is_shown_whole_with_its_id(run):
     code, output, _ = run("show", "recipe", "listops", "linear", "--set", "model.depth=3")
     recipe = json.loads(output)

@@ -129,7 +129,7 @@ def test_where_all_turns_wait_the_calmest_count():
     take_turns([busy], PATIENCE)
     assert len(busy.timings) == 80
     assert len(busy.counting) == 10
-    assert max(busy.products) < 1.3
+    assert max(busy.products) < 1.2
 
 
 @pytest.mark.parametrize("turns", [9, 25, 100])

@@ -22,10 +22,9 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 from einops import rearrange
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float
 from pydantic import Field, model_validator
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from longarena.attention.base import Attention, Mixer, MixerCard, Place
 from longarena.attention.compression import (
@@ -40,10 +39,11 @@ from longarena.attention.compression import (
 )
 from longarena.attention.relative import RelativePositions
 from longarena.attention.remember import project_and_remember
-from longarena.attention.segments import Part, SegmentPlan, Segments, attend_in_segments
+from longarena.attention.segments import Part, SegmentPlan, Segments, Span, attend_in_segments
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
 
+SlotHeads = Float[Tensor, "batch heads slots size"]
 POOLS = {"mean": mean_of_groups, "max": max_of_groups}
 
 
@@ -120,13 +120,14 @@ class Compressive(Attention[CompressivePlan]):
         q = self.split(self.query(x))
         k, k_old = (self.split(t) for t in project_and_remember(self.key, x))
         slots = self._compress(x.detach(), mask, q, k)
-        positions = self._slot_positions(segments)
         parts = (
-            Part(self.split(self.key(slots.states.detach())), slots.mask, positions),
+            Part(
+                self.split(self.key(slots.states.detach())), slots.mask, self._slots_seen(segments)
+            ),
             Part(k_old, mask, segments.remembered()),
             Part(k, mask, segments.own()),
         )
-        relation = self.positions(segments.segment, sum(part.positions.shape[1] for part in parts))
+        relation = self.positions(segments.segment, sum(part.span.size for part in parts))
         return CompressivePlan(SegmentPlan(q, parts, relation, self.place.causal), slots)
 
     def apply(self, plan: CompressivePlan, v: Values) -> Values:  # type: ignore[override]
@@ -141,7 +142,7 @@ class Compressive(Attention[CompressivePlan]):
         v_slots = self.split(self.value(plan.slots.states.detach()))
         y = attend_in_segments(plan.segments, (v_slots, v_old, v))
         learns = self.training and self.options.compression == "conv"
-        self.loss = self._loss(plan, v, mask) if learns else None
+        self.loss = self._loss(plan, v_slots, v, mask) if learns else None
         merged: Tensor = self.output(rearrange(y, "b h n d -> b n (h d)"))
         return merged
 
@@ -176,37 +177,38 @@ class Compressive(Attention[CompressivePlan]):
 
         return Compressed(take(x), mask.gather(1, kept) & inside, take)
 
-    def _slot_positions(self, segments: Segments) -> Int[Tensor, "segments slots"]:
+    def _slots_seen(self, segments: Segments) -> Span:
         """Give the slots that every segment sees: the last ones before its memory."""
-        memory, rate = self.options.memory, self.options.rate
-        first_remembered = (segments.starts() - memory) // rate
-        most = max(0, int(first_remembered[-1]))
-        return first_remembered + torch.arange(-min(self.options.compressed, most), 0)
+        rate = self.options.rate
+        remembered, step = self.options.memory // rate, segments.segment // rate
+        most = max(0, (segments.number - 1) * step - remembered)
+        size = min(self.options.compressed, most)
+        return Span(-remembered - size, size, step)
 
-    def _loss(self, plan: CompressivePlan, v: Heads, mask: Mask) -> Tensor:
-        """Compute the loss; again in the backward pass, for keeping its parts costs more."""
-        loss: Tensor = checkpoint(
-            self._reconstruction_loss,
-            plan,
-            v,
-            mask,
-            use_reentrant=False,
-            preserve_rng_state=False,
-        )
-        return loss
+    def _loss(self, plan: CompressivePlan, v_slots: SlotHeads, v: Heads, mask: Mask) -> Tensor:
+        """Compute the loss and its slope at once, rather than keep or repeat all of it.
 
-    def _reconstruction_loss(self, plan: CompressivePlan, v: Heads, mask: Mask) -> Tensor:
+        By the slots' keys and values it depends on the compressed states alone, so their slope is
+        all that the backward pass needs of it.
+        """
+        states, parts = plan.slots.states, plan.segments.parts
         if mask.shape[1] <= self.options.memory:
             return 0.0 * self.convolution.weight.sum()  # nothing has left the memory yet
-        q, k, v = (t.detach() for t in (plan.segments.q, plan.segments.parts[-1].k, v))
-        k_new, v_new = (
-            self.split(F.linear(plan.slots.states, linear.weight.detach()))
-            for linear in (self.key, self.value)
+        q, k, v = (t.detach() for t in (plan.segments.q, parts[-1].k, v))
+        k_new, v_new = (t.detach().requires_grad_() for t in (parts[0].k, v_slots))
+        with torch.enable_grad():
+            loss = reconstruction_loss(
+                self.leaving.judges(q),
+                self.leaving.judging(mask),
+                self.leaving.left(k, v, mask),
+                self.leaving.left(k_new, v_new, plan.slots.mask, self.options.rate),
+                batch=len(mask),
+            )
+            # of a sum rather than a mean, since half precision has no numbers that small
+            slopes = torch.autograd.grad(loss * q.numel(), (k_new, v_new))
+        weights = self.key.weight.detach(), self.value.weight.detach()
+        slope = sum(
+            rearrange(slope, "b h t d -> b t (h d)") @ weight
+            for slope, weight in zip(slopes, weights, strict=True)
         )
-        return reconstruction_loss(
-            self.leaving.judges(q),
-            self.leaving.judging(mask),
-            self.leaving.left(k, v, mask),
-            self.leaving.left(k_new, v_new, plan.slots.mask, self.options.rate),
-            batch=len(mask),
-        )
+        return loss.detach() + ((states - states.detach()) * slope).sum() / q.numel()

@@ -38,10 +38,15 @@ def relative_attention(
 ) -> ByHead:
     """Attend by softmax inside every problem; its queries are the last of its keys."""
     scale = 1 / math.sqrt(q.shape[-1])
-    by_token = scale * (q + relation.token_bias[:, None, None])
-    by_distance = scale * (q + relation.distance_bias[:, None, None])
-    logits = by_token @ k.mT
-    logits += distance_logits(by_distance, relation.vectors)
+    by_token, by_distance = (
+        q + bias[:, None, None] for bias in (relation.token_bias, relation.distance_bias)
+    )
+    logits: Tensor = torch.baddbmm(
+        distance_logits(by_distance, scale * relation.vectors).flatten(0, 1),
+        by_token.flatten(0, 1),
+        k.flatten(0, 1).mT,
+        alpha=scale,
+    ).view(*q.shape[:-1], k.shape[2])
     with torch.no_grad():  # a hidden logit has a weight of zero, hence no gradient anyway
         logits.masked_fill_(~visible(allowed).transpose(0, 1), -math.inf)
     return logits.softmax(dim=-1) @ v

@@ -9,19 +9,50 @@ Cost:   time O(N m d) for m keys per segment; memory O(N (m + d)): the weights a
         would save O(N m) and cost a fifth of the time.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
-from jaxtyping import Int
+import torch.nn.functional as F
+from einops import rearrange
+from jaxtyping import Float
 from torch import Tensor
 
 from longarena.attention.again import made_again
-from longarena.attention.blocks import cut, gather, join, look_up
 from longarena.attention.relative import ByHead, Relation, relative_attention
 from longarena.shapes import Heads, Mask, Values
 
 # so many tokens are computed at a time: their logits fit into a cache better than all
 TOKENS = 4096
+
+# one for each part; a part may have another length than the sequence
+Sequences = Sequence[Float[Tensor, "batch heads _ _"]]
+
+
+@dataclass(frozen=True)
+class Span:
+    """What the segments see of a sequence: `size` positions each, the first segment from `first`.
+
+    Every next one sees what is `step` positions further on; outside of the sequence is nothing.
+    """
+
+    first: int
+    size: int
+    step: int
+
+    def cut(self, x: Tensor, num_segments: int) -> Tensor:
+        """Cut (..., positions, d) into (..., segments, size, d); zeros stand for nothing.
+
+        >>> x = torch.tensor([[1], [2], [3], [4]])
+        >>> Span(first=-1, size=3, step=2).cut(x, 2)[..., 0].tolist()
+        [[0, 1, 2], [2, 3, 4]]
+        """
+        after = self.first + (num_segments - 1) * self.step + self.size - x.shape[-2]
+        x = F.pad(x, (0, 0, -self.first, after)) if self.first or after else x
+        if self.size == self.step:  # nothing is seen twice, so no gradients need adding up
+            return rearrange(x, "... (n s) d -> ... n s d", s=self.size)
+        return x.unfold(-2, self.size, self.step).mT
 
 
 @dataclass(frozen=True)
@@ -38,30 +69,27 @@ class Segments:
         before_the_last = (length - 1) // segment * segment
         return Segments(length, min(segment, length), min(memory, before_the_last))
 
-    def own(self) -> Int[Tensor, "segments keys"]:
+    @property
+    def number(self) -> int:
+        """How many segments there are."""
+        return -(-self.length // self.segment)
+
+    def own(self) -> Span:
         """Give the positions of every segment."""
-        return self.starts() + torch.arange(self.segment)
+        return Span(0, self.segment, self.segment)
 
-    def remembered(self) -> Int[Tensor, "segments keys"]:
-        """Give the positions that every segment remembers.
-
-        >>> Segments.of(6, segment=2, memory=3).remembered().tolist()
-        [[-3, -2, -1], [-1, 0, 1], [1, 2, 3]]
-        """
-        return self.starts() + torch.arange(-self.memory, 0)
-
-    def starts(self) -> Int[Tensor, "segments 1"]:
-        """Give the first position of every segment."""
-        return torch.arange(0, self.length, self.segment)[:, None]
+    def remembered(self) -> Span:
+        """Give the positions that every segment remembers."""
+        return Span(-self.memory, self.memory, self.segment)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of every segment's keys: a sequence, and which of its positions a segment sees."""
+    """A part of every segment's keys: a sequence, and what a segment sees of it."""
 
     k: Heads
     mask: Mask
-    positions: Int[Tensor, "segments keys"]
+    span: Span
 
 
 @dataclass(frozen=True)
@@ -79,48 +107,42 @@ def attend_in_segments(plan: SegmentPlan, values: tuple[Tensor, ...]) -> Values:
 
     The values of a part are (B, H, length of the part, any size).
     """
-    pairs = zip(plan.parts, values, strict=True)
-    seen = [(part, v) for part, v in pairs if part.positions.numel()]
-    sequences = [t for part, v in seen for t in (part.k, v, part.mask)]
+    seen = [(part, v) for part, v in zip(plan.parts, values, strict=True) if part.span.size]
+    sequences = [t for part, v in seen for t in (part.k, part.mask, v)]
     num_rows = max(1, TOKENS // plan.q.shape[2])
     answers = []
     for q, *rows in zip(*(torch.split(t, num_rows) for t in (plan.q, *sequences)), strict=True):
-        tables = [
-            look_up(mask, part.positions[None, :, :, None])
-            for mask, (part, _) in zip(rows[2::3], seen, strict=True)
-        ]
-        answers.append(_attend(plan, q, Sets(rows[::3], tables), Sets(rows[1::3], tables)))
+        pairs = zip(rows[::3], rows[1::3], seen, strict=True)
+        parts = [Part(k, mask, part.span) for k, mask, (part, _) in pairs]
+        answers.append(_attend(plan, q, parts, rows[2::3]))
     return torch.cat(answers)
 
 
-@dataclass(frozen=True)
-class Sets:
-    """The keys or values of every segment, from the sequences of all parts."""
-
-    # (B, H, length of the part, d); (problems, keys, 1) and which of them are real
-    sequences: list[Tensor]
-    tables: list[tuple[Tensor, Tensor]]
-
-    def gather(self) -> ByHead:
-        """Gather and join what every segment sees of every part."""
-        pairs = zip(self.sequences, self.tables, strict=True)
-        parts = [gather(t, rows).transpose(0, 1) for t, (rows, _) in pairs]
-        return torch.cat(parts, dim=2).contiguous()
-
-    def gather_again(self) -> ByHead:
-        """Gather for the backward pass, which wants nothing but the numbers."""
-        return Sets([t.detach() for t in self.sequences], self.tables).gather()
-
-
-def _attend(plan: SegmentPlan, q: Heads, keys: Sets, values: Sets) -> Values:
+def _attend(plan: SegmentPlan, q: Heads, parts: Sequence[Part], values: Sequences) -> Values:
     batch, _, length, _ = q.shape
-    allowed = torch.cat([real for _, real in keys.tables], dim=-1)
-    segment, num_keys = plan.parts[-1].positions.shape[1], allowed.shape[-1]
+    spans = [part.span for part in parts]
+    own = spans[-1]
+    num_segments = -(-length // own.size)
+    real = [part.span.cut(part.mask[..., None], num_segments) for part in parts]
+    allowed = rearrange(torch.cat(real, dim=2), "b n k 1 -> (b n) 1 1 k")
     if plan.causal:
-        every = torch.ones(segment, num_keys, dtype=torch.bool, device=q.device)
-        allowed = allowed & every.tril(num_keys - segment)
-    k, v = keys.gather(), values.gather()
-    makers = {k.data_ptr(): keys.gather_again, v.data_ptr(): values.gather_again}
+        num_keys = allowed.shape[-1]
+        every = torch.ones(own.size, num_keys, dtype=torch.bool, device=q.device)
+        allowed = allowed & every.tril(num_keys - own.size)
+    keys = [part.k for part in parts]
+    k, v = (join_spans(t, spans, num_segments) for t in (keys, values))
+    makers = {
+        # the backward pass wants nothing but the numbers
+        made.data_ptr(): partial(join_spans, [t.detach() for t in sources], spans, num_segments)
+        for made, sources in ((k, keys), (v, values))
+    }
     with made_again(makers):
-        y = relative_attention(plan.relation, cut(q, segment).transpose(0, 1), k, v, allowed)
-    return join(y.transpose(0, 1), batch, length)
+        y = relative_attention(plan.relation, join_spans([q], [own], num_segments), k, v, allowed)
+    return rearrange(y, "h (b n) s d -> b h (n s) d", b=batch)[:, :, :length]
+
+
+def join_spans(sequences: Sequences, spans: Sequence[Span], num_segments: int) -> ByHead:
+    """Join what every segment sees of every sequence."""
+    pairs = zip(sequences, spans, strict=True)
+    parts = [span.cut(x.transpose(0, 1), num_segments) for x, span in pairs]
+    return torch.cat(parts, dim=3).flatten(1, 2)

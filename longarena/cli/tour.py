@@ -70,5 +70,7 @@ def tour(
     if open_:
         webbrowser.open(page.as_uri())
     if num_failed := done.count("failed"):
-        output.say(f"{num_failed} of {len(recipes)} runs failed, see above; they are not on the page")
+        output.say(
+            f"{num_failed} of {len(recipes)} runs failed, see above; they are not on the page"
+        )
         raise typer.Exit(FAILED)

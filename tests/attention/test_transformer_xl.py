@@ -5,9 +5,8 @@ from attention.definitions import transformer_xl
 from attention.definitions.pieces import masked_softmax, merge, no_later, projected
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from longarena.attention import matrix
+from longarena.attention import matrix, segments
 from longarena.attention.remember import project_and_remember
-from longarena.attention.segments import Sets
 
 
 @pytest.mark.parametrize("options", [{"segment": 61}, {"segment": 100, "memory": 7}])
@@ -93,15 +92,15 @@ def test_the_default_segments_equal_the_definition_at_any_length(length):
 
 
 def test_gathered_states_are_not_kept_for_the_backward_pass(monkeypatch):
-    made, gather = [], Sets.gather
+    made, join = [], segments.join_spans
 
-    def watched(sets):
-        found = gather(sets)
+    def watched(*args):
+        found = join(*args)
         made.append(StorageWeakRef(found.untyped_storage()))
         return found
 
-    monkeypatch.setattr(Sets, "gather", watched)
+    monkeypatch.setattr(segments, "join_spans", watched)
     y = make("transformer-xl", {"segment": 8, "memory": 8})(*tokens(61, 40))
-    assert [one.expired() for one in made] == [True, True]
+    assert [one.expired() for one in made] == [True] * 3  # keys, values, queries
     y.sum().backward()
-    assert len(made) == 4
+    assert len(made) == 5

@@ -6,6 +6,7 @@ import re
 from statistics import mean, stdev
 
 import pytest
+from report import arena
 from report.stores import ACCURACIES, HTML, PEAKS, SPEEDS, runs, write_store
 
 from longarena.errors import UserError
@@ -215,3 +216,26 @@ def test_an_empty_store_is_told_with_the_remedy(kind, tmp_path):
         export(Records(), "all", kind, tmp_path)
     with pytest.raises(UserError, match="no records for speed yet; run: longarena measure"):
         export(Records(), "speed", kind, tmp_path)
+
+
+def test_a_column_names_what_its_data_has_that_the_preset_has_not(tmp_path):
+    found = [
+        arena.run("listops", "transformer", 0, "cpu"),
+        arena.run("retrieval", "transformer", 0, "cpu", sets=["task.variant=aan-mini"]),
+    ]
+    text = export(Records(runs=found), "accuracy", "markdown", tmp_path)[0].read_text()
+    assert text.splitlines()[0] == "| Mechanism | Long ListOps | Retrieval, aan-mini | Average |"
+
+
+def test_nothing_that_a_constant_answer_scores_is_the_best(tmp_path):
+    found = [
+        arena.run("listops", "transformer", 0),
+        arena.run("image", "transformer", 0, status="collapsed"),
+        arena.run("image", "linear", 0, status="collapsed"),
+    ]
+    text = export(Records(runs=found), "accuracy", "markdown", tmp_path)[0].read_text()
+    (row,) = (line for line in text.splitlines() if line.startswith("| Transformer |"))
+    listops, image = row.split("|")[2:4]
+    assert "**" in listops
+    assert "**" not in image
+    assert "collapsed" in image

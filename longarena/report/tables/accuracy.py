@@ -9,9 +9,19 @@ from dataclasses import replace
 
 from longarena.report import names
 from longarena.report.table import EMPTY, MISSING, Cell, Table, distinct, mark_columns, slug
-from longarena.store.boards import Average, Board, Line, Spread, boards, spread_of_averages
+from longarena.store.boards import (
+    Average,
+    Board,
+    Line,
+    Spread,
+    boards,
+    own_variant,
+    spread_of_averages,
+)
 from longarena.store.folder import Records
 from longarena.store.tables import Column, Score, accuracy_table
+
+COLLAPSED, CHANCE = "collapsed", "chance"
 
 
 def accuracy_tables(records: Records) -> list[Table]:
@@ -25,7 +35,14 @@ def _comparable(board: Board) -> Table:
     table = _table(board, board.comparable)
     means = _means(board, board.columns_of(board.comparable))[: len(table.columns)]
     marked = mark_columns(table.rows, range(1, len(table.columns)))
-    return replace(table, rows=marked, footers=(means, *table.footers))
+    rows = tuple(tuple(map(_unless_luck, row)) for row in marked)
+    return replace(table, rows=rows, footers=(means, *table.footers))
+
+
+def _unless_luck(cell: Cell) -> Cell:
+    """Call nothing the best that a constant answer might have scored as well."""
+    is_luck = {COLLAPSED, CHANCE} & set(cell.note.split(", "))
+    return replace(cell, is_best=cell.is_best and not is_luck)
 
 
 def _free(board: Board) -> Table:
@@ -57,10 +74,15 @@ def _has_path_x(board: Board) -> bool:
 
 
 def _column_name(column: Column, among: Sequence[Column]) -> str:
-    """Name the task, its data where that is a variant, and what else tells two columns apart."""
+    """Name the task, how its data differs from the preset's, and what else tells columns apart."""
     is_alone = sum(other.task == column.task for other in among) == 1
-    parts = [column.variant] if is_alone else names.data_parts(column, among)
+    parts = _other_data(column) if is_alone else names.data_parts(column, among)
     return ", ".join(filter(None, [names.task_title(column.task).partition(" (")[0], *parts]))
+
+
+def _other_data(column: Column) -> list[str]:
+    expected = (own_variant(column.preset, column.task) or "").split(",")
+    return [part for part in column.variant.split(",") if part not in expected]
 
 
 def _row(line: Line, columns: Sequence[Column]) -> tuple[Cell, ...]:
@@ -74,8 +96,8 @@ def _score(score: Score | None) -> Cell:
         return MISSING
     if score.mean is None:
         return Cell("diverged")
-    notes = ["collapsed"] if score.num_collapsed == len(score.accuracies) else []
-    notes += [] if notes or score.is_above_majority else ["chance"]
+    notes = [COLLAPSED] if score.num_collapsed == len(score.accuracies) else []
+    notes += [] if notes or score.is_above_majority else [CHANCE]
     notes += [names.ratio(score.parameter_ratio or 0.0)] if score.is_over_budget else []
     spread = None if score.spread is None else 100 * score.spread
     return Cell(names.percent(score.mean), 100 * score.mean, spread, note=", ".join(notes))

@@ -31,7 +31,7 @@ FORMATS = (*TABLE_WRITERS, *WRITERS)
 TRAINED, MEASURED = "longarena train listops linear", "longarena measure"
 REMEDIES = {
     **dict.fromkeys(["accuracy", "curves"], TRAINED),
-    **dict.fromkeys(["speed", "memory", "cost", "growth", "ratios"], MEASURED),
+    **dict.fromkeys(["speed", "memory", "limit", "cost", "growth", "ratios"], MEASURED),
     **{"picture": f"{TRAINED}, and {MEASURED}", "spans": "longarena span RUN"},
 }
 

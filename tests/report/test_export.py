@@ -239,3 +239,18 @@ def test_nothing_that_a_constant_answer_scores_is_the_best(tmp_path):
     assert "**" in listops
     assert "**" not in image
     assert "collapsed" in image
+
+
+def test_the_share_of_the_machine_is_operations_by_time(tmp_path):
+    found = [arena.measurement("linear", 1024), arena.measurement("linear", 2048)]
+    rows = read_csv(export(Records(measurements=found), "limit", "csv", tmp_path)[0])
+    for record, column in zip(found, ("1K", "2K"), strict=True):
+        tokens_per_second = record.metrics.steps_per_second * record.batch_size * record.length
+        operations = 2 * record.cost.training_step * tokens_per_second
+        expected = 100 * operations / record.limits.flops_per_second
+        assert float(rows["Linear Transformer"][column]) == pytest.approx(expected)
+
+
+def test_without_limits_there_is_no_share_of_them(records, tmp_path):
+    with pytest.raises(UserError, match="run: longarena measure"):
+        export(records, "limit", "csv", tmp_path)

@@ -59,6 +59,18 @@ def memory_tables(records: Records) -> list[Table]:
     return distinct(_by_length(each, "memory", title, cell, min) for each in sessions(records))
 
 
+def limit_tables(records: Records) -> list[Table]:
+    """Tabulate the share of the machine's matrix rate that a training step reaches."""
+
+    def cell(row: Row, length: int, cost: StepCost) -> Cell:
+        share = cost.limit_share
+        return MISSING if share is None else Cell(names.percent(share), 100 * share)
+
+    title = "Operations of a training step as a percentage of the machine's matrix rate"
+    found = [each for each in sessions(records) if each.limits]
+    return distinct(_by_length(each, "limit", title, cell, max) for each in found)
+
+
 def growth_tables(records: Records) -> list[Table]:
     """Tabulate the exponents of growth with the length."""
     found = [(table, growths(table)) for table in sessions(records)]
@@ -107,12 +119,13 @@ def _by_length(
         )
         for row in table.rows
     ]
+    has_ratios = any(cell.note for row in rows for cell in row)
     return Table(
         name=name,
         title=f"{title} by sequence length",
         columns=("Mechanism", *map(names.length_name, table.lengths)),
         rows=mark_columns(rows, range(1, 1 + len(table.lengths)), best),
-        note=f"In brackets: relative to the Transformer. {where(table)}",
+        note="In brackets: relative to the Transformer. " * has_ratios + where(table),
     )
 
 

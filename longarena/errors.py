@@ -18,6 +18,22 @@ class Busy(UserError):
     """Another process has what was asked for; it will be free when that one ends."""
 
 
+def complete(kind: str, beginning: str, known: Iterable[str]) -> str:
+    """Return the one name that begins so.
+
+    >>> complete("run", "3f", ["3f07", "51aa"])
+    '3f07'
+    """
+    names = sorted(known)
+    found = [name for name in names if name.startswith(beginning)]
+    if len(found) > 1:
+        several = ", ".join(found)
+        raise UserError(f"{beginning!r} begins several {kind}s: {several}; give more of the name")
+    if not found:
+        raise unknown(kind, beginning, names)
+    return found[0]
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     """Describe a name that does not exist by the nearest ones that do.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from longarena.cli.output import RUNS, AsJson, Output, Runs, StoreFolder
+from longarena.cli.output import RUNS, AsJson, Output, Runs, StoreFolder, existing
 from longarena.errors import UserError
 from longarena.report.export import CHARTS, FORMATS
 from longarena.report.export import export as write_export
@@ -27,9 +27,8 @@ def export(
     json: AsJson = False,
 ) -> None:
     """Write tables as LaTeX, Markdown or CSV, and charts as SVG, PNG or PDF."""
-    if store is not None and not store.is_dir():
-        raise UserError(f"there is no folder {store}; records are written by train and measure")
-    paths = write_export(read_records(store or runs / "records"), what, format_, out)
+    folder = existing(store) if store else runs / "records"
+    paths = write_export(read_records(folder), what, format_, out)
     output = Output(is_json=json)
     output.result([str(path) for path in paths])
     output.say(*(str(path.resolve()) for path in paths))

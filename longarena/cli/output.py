@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from longarena.errors import UserError
 from longarena.progress import SILENT, LineProgress, Progress, TerminalProgress
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
@@ -26,6 +27,13 @@ Threads = Annotated[
     int | None, typer.Option("--threads", min=1, help="CPU threads (all cores by default).")
 ]
 RUNS = Path("runs")
+
+
+def existing(store: Path) -> Path:
+    """Return the folder of records that a user named, if there is one."""
+    if not store.is_dir():
+        raise UserError(f"there is no folder {store}; records are written by train and measure")
+    return store
 
 
 @dataclass(frozen=True)

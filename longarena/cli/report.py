@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from longarena.cli.output import RUNS, AsJson, Output, Runs, StoreFolder
-from longarena.errors import UserError
+from longarena.cli.output import RUNS, AsJson, Output, Runs, StoreFolder, existing
 from longarena.report.names import many
 from longarena.report.page import write_page
 from longarena.report.watch import watch as watch_store
@@ -28,9 +27,7 @@ def report(
     json: AsJson = False,
 ) -> None:
     """Write the page: leaderboard, costs, charts and a page per run, to be read offline."""
-    if store is not None and not store.is_dir():
-        raise UserError(f"there is no folder {store}; records are written by train and measure")
-    folder, output = store or runs / "records", Output(is_json=json)
+    folder, output = existing(store) if store else runs / "records", Output(is_json=json)
     page = (out / "index.html").resolve()
     if watch:
         return _watch(folder, page, open_, output)

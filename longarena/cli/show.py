@@ -1,15 +1,19 @@
 """longarena show: a recipe whole, or a run with all that is known of it."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from longarena.cli.output import RUNS, Assignments, Output, Runs
+from longarena.cli.output import RUNS, Assignments, Output, Runs, existing
 from longarena.cli.train import describe
+from longarena.errors import complete
 from longarena.recipes.presets import preset as preset_recipe
 from longarena.recipes.recipe import override
 from longarena.store.changes import command
-from longarena.training.folder import find_run
+from longarena.store.folder import read_records
+from longarena.store.record import RunRecord
+from longarena.training.folder import RunFolder, find_run
 
 app = typer.Typer(no_args_is_help=True, help="Show a recipe or a run.")
 
@@ -33,15 +37,27 @@ def run(
         str, typer.Argument(metavar="RUN", help="Its id, the beginning of it, or its folder.")
     ],
     runs: Runs = RUNS,
+    store: Annotated[
+        Path | None, typer.Option("--store", help="Look in these records, not in the runs.")
+    ] = None,
 ) -> None:
     """Tell where a run stands, what it found, and the command that makes it again."""
-    out = Output()
-    folder = find_run(runs, name)
-    made_by = folder.read_recipe()
-    record = folder.read_record()
-    if record is None:
-        out.say(f"{made_by.id}: unfinished, at step {folder.last_step()} of {made_by.steps}")
+    if store is not None:
+        records = {record.id: record for record in read_records(existing(store)).runs}
+        record = records[complete("run", name, records)]
+        made_by, lines = record.recipe, _found(record)
     else:
-        out.say(*describe(record))
-        out.say(f"  {record.status} {record.finished_at} on {record.machine.processor}")
-    out.say(f"  folder: {folder.path}", f"  command: {command(made_by) or 'built in Python'}")
+        folder = find_run(runs, name)
+        made_by, lines = folder.read_recipe(), [*_standing(folder), f"  folder: {folder.path}"]
+    Output().say(*lines, f"  command: {command(made_by) or 'built in Python'}")
+
+
+def _standing(folder: RunFolder) -> list[str]:
+    record, made_by = folder.read_record(), folder.read_recipe()
+    unfinished = f"{made_by.id}: unfinished, at step {folder.last_step()} of {made_by.steps}"
+    return _found(record) if record else [unfinished]
+
+
+def _found(record: RunRecord) -> list[str]:
+    when = f"  {record.status} {record.finished_at} on {record.machine.processor}"
+    return [*describe(record), when]

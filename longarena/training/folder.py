@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longarena.data.files import write_atomically
-from longarena.errors import UserError, unknown
+from longarena.errors import UserError, complete
 from longarena.options import Value, parse
 from longarena.recipes.recipe import Recipe
 from longarena.store.folder import read_record
@@ -128,10 +128,5 @@ def find_run(runs: Path, name: str) -> RunFolder:
     """Find a run by its folder, or by the beginning of its id."""
     if (Path(name) / "recipe.json").exists():
         return RunFolder(Path(name))
-    found = [run for run in all_runs(runs) if run.path.name.startswith(name)]
-    if len(found) > 1:
-        ids = ", ".join(run.path.name for run in found)
-        raise UserError(f"{name!r} is the beginning of several runs: {ids}; give more of the id")
-    if not found:
-        raise unknown("run", name, (run.path.name for run in all_runs(runs)))
-    return found[0]
+    found = {run.path.name: run for run in all_runs(runs)}
+    return found[complete("run", name, found)]

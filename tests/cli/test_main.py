@@ -146,3 +146,6 @@ def test_a_run_is_shown_with_the_command_that_makes_it_again(run):
     again = command.replace("train", "show recipe", 1)
     _, output, _ = run(*shlex.split(again))
     assert json.loads(output)["id"] == record["id"]
+    _, output, _ = run("show", "run", record["id"][:6], "--store", "runs/records")
+    assert output.partition("command: longarena ")[2].strip() == command
+    assert_refused(run("show", "run", record["id"], "--store", "nowhere"), "no folder nowhere")

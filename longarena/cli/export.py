@@ -1,4 +1,4 @@
-"""longarena export: tables and charts for papers. longarena fill: tables inside documents."""
+"""longarena export: tables and charts for papers. longarena fill: both inside documents."""
 
 from pathlib import Path
 from typing import Annotated
@@ -41,7 +41,7 @@ def fill(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if stale.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Rewrite the tables between the markers of documents from the records they name."""
+    """Make the tables and charts between the markers of documents anew from their records."""
     here = Path()
     chosen = documents or documents_in(here)
     stale = [path for path in chosen if fill_document(path, here, is_dry=check)]
@@ -50,4 +50,4 @@ def fill(
     if check and stale:
         raise UserError(f"{stale[0]} is not what its records give; run: longarena fill")
     news = [f"{path} is new" for path in stale]
-    output.say(*(news or ["every table is up to date"]))
+    output.say(*(news or ["every table and chart is up to date"]))

@@ -11,7 +11,7 @@ from pathlib import Path
 from longarena.data.files import write_atomically
 from longarena.errors import UserError, unknown
 from longarena.report.charts import charts
-from longarena.report.figures import WRITERS, figures
+from longarena.report.figures import WRITERS, Figure, figures
 from longarena.report.spans import spans
 from longarena.report.table import Table
 from longarena.report.tables import TABLES
@@ -62,6 +62,14 @@ def find_tables(records: Records, what: str) -> list[Table]:
     return [table for table in found if what in (ALL, table.name)]
 
 
+def find_figures(records: Records, what: str) -> list[Figure]:
+    """Return the figures of a chart, one figure by its full name, or all."""
+    accuracy, costs = accuracy_table(records.runs), cost_tables(records.measurements)
+    drawn = [*charts(accuracy, costs, records.runs), spans(records.spans)]
+    found = [figure for chart in drawn if chart for figure in figures(chart)]
+    return [f for f in found if what in (ALL, f.name) or f.name.startswith(f"{what}-")]
+
+
 def _check(what: str, kind: str) -> None:
     if kind not in FORMATS:
         raise unknown("format", kind, FORMATS)
@@ -85,11 +93,10 @@ def _tables(records: Records, what: str, kind: str) -> dict[str, str | bytes]:
 
 
 def _charts(records: Records, what: str, kind: str) -> dict[str, str | bytes]:
-    accuracy, costs = accuracy_table(records.runs), cost_tables(records.measurements)
-    drawn = [*charts(accuracy, costs, records.runs), spans(records.spans)]
-    found = [figure for chart in drawn if chart for figure in figures(chart)]
-    wanted = [f for f in found if what in (ALL, f.name) or f.name.startswith(f"{what}-")]
-    return {f"{figure.name}.{kind}": WRITERS[kind](figure.spec) for figure in wanted}
+    return {
+        f"{figure.name}.{kind}": WRITERS[kind](figure.spec)
+        for figure in find_figures(records, what)
+    }
 
 
 def _nothing(records: Records, what: str, kind: str) -> UserError:

@@ -1,6 +1,8 @@
 """Charts as files: the page's own specification, with a fixed width on white paper.
 
 Choice: every panel is a file of its own; the first has the chart's plain name.
+Choice: text is in Arial or what has its widths, because the place of every word is fixed here,
+        and a reader whose system prefers a wider font would see words overlap.
 """
 
 import copy
@@ -16,6 +18,7 @@ from longarena.report.table import slug
 
 PIXELS_PER_INCH = 200
 LONGEST_NAME = 80
+FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
 
 WRITERS: Mapping[str, Callable[[Spec], bytes]] = {
     "svg": lambda spec: vl_convert.vegalite_to_svg(spec).encode(),
@@ -29,19 +32,20 @@ class Figure:
     """One panel of a chart, ready to be drawn."""
 
     name: str
+    chart: Chart
     spec: Spec
 
 
 def figures(chart: Chart) -> list[Figure]:
     """Return a figure per panel of a chart."""
     panels = _panels(chart.spec)
-    found = [Figure(chart.name, _still(chart, 0, panels[0]))]
+    found = [Figure(chart.name, chart, _still(chart, 0, panels[0]))]
     used = {chart.name}
     for number, panel in enumerate(panels[1:], start=1):
         name = f"{chart.name}-{slug(panel)[:LONGEST_NAME]}"
         name = f"{name}-{number}" if name in used else name
         used.add(name)
-        found.append(Figure(name, _still(chart, number, panel)))
+        found.append(Figure(name, chart, _still(chart, number, panel)))
     return found
 
 
@@ -65,4 +69,6 @@ def _still(chart: Chart, number: int, panel: str) -> Spec:
         parameter["value"] = number
     title = {"text": chart.title, "subtitle": panel, "anchor": "start", "offset": 14}
     title |= {"color": INK, "subtitleColor": MUTED, "fontSize": 15}
-    return spec | {"width": WIDTH, "background": "#fff", "padding": 12, "title": title}
+    config = {**chart.spec["config"], "font": FONT}  # type: ignore[dict-item]
+    paper = {"width": WIDTH, "background": "#fff", "padding": 12}
+    return spec | paper | {"title": title, "config": config}

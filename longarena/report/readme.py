@@ -1,27 +1,38 @@
-"""Tables inside documents: what stands between two markers is a function of records.
+"""Tables and charts inside documents: what stands between two markers is a function of records.
 
     <!-- table: speed results -->
     (the table, rewritten by `longarena fill`)
     <!-- end -->
 
 `speed` names a kind of tables or one of them (`tables/`), `results` the folder of the records,
-seen from the folder in which the command runs. Nothing else of a document is touched.
+seen from the folder in which the command runs. `<!-- chart: speed results -->` shows the chart of
+that name, drawn into `docs/pictures`. Nothing else of a document is touched.
+
+Choice: a drawing ends with a digest of the numbers in it, and is up to date if that is. Its own
+        bytes would not do: they depend on the fonts of the machine that drew it.
 """
 
+import hashlib
+import json
+import os
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from longarena.data.files import write_atomically
 from longarena.errors import UserError
-from longarena.report.export import find_tables
+from longarena.report.export import find_figures, find_tables
+from longarena.report.figures import WRITERS, Figure
 from longarena.report.writers import markdown
-from longarena.store.folder import read_records
+from longarena.store.folder import Records, read_records
 
+PICTURES = Path("docs/pictures")
 MARKED = re.compile(
-    r"^(?P<start><!-- table: (?P<name>\S+) (?P<store>\S+) -->)\n.*?^(?P<end><!-- end -->)$",
+    r"^(?P<start><!-- (?P<kind>table|chart): (?P<name>\S+) (?P<store>\S+) -->)\n"
+    r".*?^(?P<end><!-- end -->)$",
     re.DOTALL | re.MULTILINE,
 )
-START = re.compile(r"^<!-- table:.*", re.MULTILINE)
+START = re.compile(r"^<!-- (?:table|chart):.*", re.MULTILINE)
 
 
 def documents_in(root: Path) -> list[Path]:
@@ -30,35 +41,80 @@ def documents_in(root: Path) -> list[Path]:
 
 
 def fill_document(path: Path, root: Path, *, is_dry: bool = False) -> bool:
-    """Rewrite the tables of a document; tell whether it was not up to date."""
+    """Rewrite the tables and charts of a document; tell whether it was not up to date."""
     before = path.read_text(encoding="utf-8")
-    after = fill(before, root)
-    if after != before and not is_dry:
-        write_atomically(path, after)
-    return after != before
+    filling = Filling(root, path.parent)
+    after = filling.fill(before)
+    stale = {at: drawn for at, drawn in filling.drawings.items() if not _shows(at, drawn)}
+    if not is_dry:
+        for at, drawn in stale.items():
+            write_atomically(at, WRITERS["svg"](drawn.spec) + _seal(drawn))
+        if after != before:
+            write_atomically(path, after)
+    return after != before or bool(stale)
 
 
-def fill(text: str, root: Path) -> str:
-    """Return a text with every marked table made anew from the records under `root`."""
-    marked, starts = list(MARKED.finditer(text)), START.findall(text)
-    if len(marked) != len(starts):
-        lost = next(start for start in starts if start not in {m["start"] for m in marked})
-        raise UserError(
-            f"the marker '{lost}' needs a name, a folder, and a line <!-- end --> below"
+@dataclass
+class Filling:
+    """What is put into a document in `folder`, and the drawings that it then shows."""
+
+    root: Path
+    folder: Path
+    drawings: dict[Path, Figure] = field(default_factory=dict)
+
+    def fill(self, text: str) -> str:
+        """Return a text with all that is marked made anew from the records under `root`."""
+        marked, starts = list(MARKED.finditer(text)), START.findall(text)
+        if len(marked) != len(starts):
+            lost = next(start for start in starts if start not in {m["start"] for m in marked})
+            raise UserError(
+                f"the marker '{lost}' needs a name, a folder, and a line <!-- end --> below"
+            )
+        return MARKED.sub(self._fill_one, text)
+
+    def _fill_one(self, found: re.Match[str]) -> str:
+        store = self.root / found["store"]
+        if not store.is_dir():
+            raise UserError(
+                f"'{found['start']}' names {found['store']}, and there is no such folder"
+            )
+        records = read_records(store)
+        body = (
+            _tables(records, found["name"])
+            if found["kind"] == "table"
+            else self._chart(records, found["name"], store.name)
         )
-    return MARKED.sub(lambda found: _fill_one(found, root), text)
+        if not body:
+            raise UserError(
+                f"'{found['start']}' names a {found['kind']} that {found['store']} has no "
+                "records for"
+            )
+        return f"{found['start']}\n\n{body}\n{found['end']}"
+
+    def _chart(self, records: Records, name: str, store: str) -> str:
+        # a chart of several panels has its plain name for the first
+        figure = next(iter(find_figures(records, name)), None)
+        if figure is None:
+            return ""
+        at = self.root / PICTURES / f"{store}-{figure.name}.svg"
+        self.drawings[at] = figure
+        link = Path(os.path.relpath(at, self.folder)).as_posix()
+        return f"![{figure.chart.title}]({link})\n\n{figure.chart.caption}\n"
 
 
-def _fill_one(found: re.Match[str], root: Path) -> str:
-    store = root / found["store"]
-    if not store.is_dir():
-        raise UserError(f"'{found['start']}' names {found['store']}, and there is no such folder")
-    tables = find_tables(read_records(store), found["name"])
-    if not tables:
-        raise UserError(
-            f"'{found['start']}' names a table that {found['store']} has no records for"
-        )
+def _tables(records: Records, name: str) -> str:
+    tables = find_tables(records, name)
     # the kind's name is also that of its latest table
-    wanted = [table for table in tables if table.name == found["name"]] or tables
-    body = "\n".join(markdown(table) for table in wanted)
-    return f"{found['start']}\n\n{body}\n{found['end']}"
+    wanted = [table for table in tables if table.name == name] or tables
+    return "\n".join(markdown(table) for table in wanted)
+
+
+def _shows(path: Path, drawn: Figure) -> bool:
+    """Tell whether a file is a drawing of these numbers."""
+    return path.exists() and path.read_bytes().endswith(_seal(drawn))
+
+
+def _seal(drawn: Figure) -> bytes:
+    shown = [drawn.spec["title"], drawn.spec["datasets"]]
+    digest = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
+    return f"\n<!-- numbers: {digest} -->\n".encode()

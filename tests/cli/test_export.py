@@ -50,7 +50,7 @@ def test_a_stale_document_is_found_filled_and_then_found_to_be_right(run, tmp_pa
     assert "MiB" not in document.read_text()
     assert run("fill")[:2] == (0, "README.md is new\n")
     assert "| Transformer | 512 MiB" in document.read_text()
-    assert run("fill", "--check")[:2] == (0, "every table is up to date\n")
+    assert run("fill", "--check")[:2] == (0, "every table and chart is up to date\n")
 
 
 PAGE = Path(__file__).parents[2] / "docs/papers.md"

@@ -69,6 +69,9 @@ def _still(chart: Chart, number: int, panel: str) -> Spec:
         parameter["value"] = number
     title = {"text": chart.title, "subtitle": panel, "anchor": "start", "offset": 14}
     title |= {"color": INK, "subtitleColor": MUTED, "fontSize": 15}
-    config = {**chart.spec["config"], "font": FONT}  # type: ignore[dict-item]
     paper = {"width": WIDTH, "background": "#fff", "padding": 12}
-    return spec | paper | {"title": title, "config": config}
+    return spec | paper | {"title": title, "config": _config(chart.spec) | {"font": FONT}}
+
+
+def _config(spec: Any) -> dict[str, Any]:
+    return spec.get("config") or {}

@@ -6,7 +6,7 @@ from report.test_spans import span_record
 
 from longarena.report.chart import Chart
 from longarena.report.export import CHARTS, export
-from longarena.report.figures import figures
+from longarena.report.figures import FONT, figures
 from longarena.store.folder import read_records
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -75,4 +75,5 @@ def test_every_panel_is_a_figure_that_shows_it_for_good():
         "Text: a b",
     ]
     assert {figure.spec["background"] for figure in found} == {"#fff"}
+    assert {figure.spec["config"]["font"] for figure in found} == {FONT}
     assert "bind" in chart.spec["params"][0]

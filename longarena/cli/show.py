@@ -9,11 +9,12 @@ from longarena.cli.output import RUNS, Assignments, Output, Runs, existing
 from longarena.cli.train import describe
 from longarena.errors import complete
 from longarena.recipes.presets import preset as preset_recipe
-from longarena.recipes.recipe import override
+from longarena.recipes.recipe import Recipe, override
+from longarena.runtime import Machine
 from longarena.store.changes import command
 from longarena.store.folder import read_records
 from longarena.store.record import RunRecord
-from longarena.training.folder import RunFolder, find_run
+from longarena.training.folder import find_run
 
 app = typer.Typer(no_args_is_help=True, help="Show a recipe or a run.")
 
@@ -45,19 +46,19 @@ def run(
     if store is not None:
         records = {record.id: record for record in read_records(existing(store)).runs}
         record = records[complete("run", name, records)]
-        made_by, lines = record.recipe, _found(record)
-    else:
-        folder = find_run(runs, name)
-        made_by, lines = folder.read_recipe(), [*_standing(folder), f"  folder: {folder.path}"]
-    Output().say(*lines, f"  command: {command(made_by) or 'built in Python'}")
-
-
-def _standing(folder: RunFolder) -> list[str]:
-    record, made_by = folder.read_record(), folder.read_recipe()
+        Output().say(*_found(record), _again(record.recipe, record.machine))
+        return
+    folder = find_run(runs, name)
+    found, made_by = folder.read_record(), folder.read_recipe()
     unfinished = f"{made_by.id}: unfinished, at step {folder.last_step()} of {made_by.steps}"
-    return _found(record) if record else [unfinished]
+    lines = [*(_found(found) if found else [unfinished]), f"  folder: {folder.path}"]
+    Output().say(*lines, _again(made_by, found.machine if found else None))
 
 
 def _found(record: RunRecord) -> list[str]:
     when = f"  {record.status} {record.finished_at} on {record.machine.processor}"
     return [*describe(record), when]
+
+
+def _again(made_by: Recipe, machine: Machine | None) -> str:
+    return f"  command: {command(made_by, machine) or 'built in Python'}"

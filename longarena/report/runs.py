@@ -88,7 +88,7 @@ def render_run(line: RunLine, seeds: Mapping[str, list[RunLine]]) -> str:
             record=record,
             href=line.href,
             seeds=seeds.get(line.href, []),
-            command=command(record.recipe),
+            command=command(record.recipe, record.machine),
             changes=write(found.changed) if found else None,
             recipe=json.dumps(record.recipe.model_dump(mode="json"), indent=2),
             curve=_curve(record),

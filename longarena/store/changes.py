@@ -17,6 +17,7 @@ from longarena.model.config import ModelConfig
 from longarena.options import Value, read_value
 from longarena.recipes.presets import PRESETS
 from longarena.recipes.recipe import Recipe
+from longarena.runtime import Machine
 
 # what names a run, or only says how often something is written down
 NO_SETTING = {"preset", "seed", "model.mixer", "log_every", "checkpoint_every"}
@@ -53,8 +54,11 @@ def flatten(recipe: Recipe) -> dict[str, Value]:
     return flat
 
 
-def command(recipe: Recipe) -> str | None:
-    """Write the command that runs a recipe; None if only Python can build it."""
+def command(recipe: Recipe, machine: Machine | None = None) -> str | None:
+    """Write the command that runs a recipe; None if only Python can build it.
+
+    On a CPU the last digits depend on the number of threads, so those of `machine` are named.
+    """
     found = changes(recipe)
     if found is None or found.removed:
         return None
@@ -62,6 +66,8 @@ def command(recipe: Recipe) -> str | None:
     words += ["--preset", recipe.preset, "--seed", str(recipe.seed)]
     for key, value in found.changed.items():
         words += ["--set", assign(key, value)]
+    if machine is not None and machine.accelerator is None:
+        words += ["--threads", str(machine.threads)]
     return shlex.join(words)
 
 

@@ -24,7 +24,7 @@ def test_a_run_has_its_recipe_whole_and_the_command_that_repeats_it():
     record = run_record("linear", seed=3, sets=["steps=1500"])
     text = text_of(record)
     assert "longarena train listops linear --preset quick --seed 3 --set steps=1500" in text
-    assert command(record.recipe) in text
+    assert command(record.recipe, record.machine) in text
     written = re.search(r"<code>(\{.*\})</code>", text, re.DOTALL).group(1)
     assert json.loads(written) == record.recipe.model_dump(mode="json")
 

@@ -41,6 +41,14 @@ def test_what_no_command_can_say_has_none():
     assert command(recipe.model_copy(update={"preset": "of the future"})) is None
 
 
+def test_the_command_of_a_record_names_the_threads_that_its_digits_depend_on():
+    record = run_record()
+    on_one = record.machine.model_copy(update={"threads": 1})
+    assert command(record.recipe, on_one) == f"{command(record.recipe)} --threads 1"
+    on_gpu = on_one.model_copy(update={"accelerator": "a GPU"})
+    assert command(record.recipe, on_gpu) == command(record.recipe)
+
+
 def test_a_name_that_is_no_word_is_quoted():
     text = command(run_record("x:$(touch /tmp/y); rm").recipe)
     assert shlex.split(text)[3] == "x:$(touch /tmp/y); rm"

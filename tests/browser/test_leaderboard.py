@@ -52,6 +52,18 @@ def test_a_family_is_chosen(open_page):
     assert names == ["Linear Transformer\nkernels", "Performer\nkernels"]
 
 
+def test_what_was_chosen_outlives_a_reload(open_page):
+    page = open_page(ARENA)
+    choose(page, "family", "kernels")
+    page.reload()
+    assert page.locator("[data-filter=family]").input_value() == "kernels"
+    assert shown(page, "#comparable-1 tbody th").count() == 2
+    page.evaluate("document.querySelector('form.filters').reset()")
+    page.wait_for_function("document.querySelector('[role=status]').textContent === ''")
+    page.reload()
+    assert page.locator("[data-filter=family]").input_value() == ""
+
+
 def test_all_comes_back(open_page):
     page = open_page(ARENA)
     before = shown(page, "#comparable-1 td").count()
@@ -91,7 +103,8 @@ def test_a_number_leads_to_its_run_and_back(open_page):
     page.click("#comparable-1 tr:has-text('BigBird') td:nth-child(2) a")
     assert page.locator("h1").inner_text() == "BigBird on Long ListOps"
     assert record.id in page.locator(".lead").inner_text()
-    command = "longarena train listops bigbird --preset small --seed 0"
+    threads = record.machine.threads
+    command = f"longarena train listops bigbird --preset small --seed 0 --threads {threads}"
     assert page.locator("pre").first.inner_text() == command
     page.click("text=The same under other seeds >> a >> nth=0")
     assert "seed 1" in page.locator(".lead").inner_text()

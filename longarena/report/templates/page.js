@@ -54,9 +54,21 @@ const fits = (element, choice) =>
 // a line that has nothing under the chosen task says nothing
 const isBlank = (row) => !Array.from(row.cells).some((cell) => !cell.hidden && cell.dataset.sort !== "" && cell.tagName === "TD");
 
+// a page that loads itself again, as under `report --watch`, keeps what was chosen
+const KEPT = `filters of ${location.pathname}`;
+
+const recall = (form) => {
+  const choice = JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
+  for (const select of form.querySelectorAll("select")) {
+    const value = choice[select.dataset.filter];
+    if (Array.from(select.options, (option) => option.value).includes(value)) select.value = value;
+  }
+};
+
 const filter = (form) => {
   const choice = {};
   for (const select of form.querySelectorAll("select")) choice[select.dataset.filter] = select.value;
+  sessionStorage.setItem(KEPT, JSON.stringify(choice));
   for (const row of document.querySelectorAll("#runs-table tbody tr, #failures tbody tr")) row.hidden = !fits(row, choice);
   for (const board of document.querySelectorAll(".board")) {
     let num = 0;
@@ -81,7 +93,8 @@ if (form) {
   form.addEventListener("change", () => filter(form));
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(() => filter(form)));
-  filter(form); // a browser that goes back keeps what was chosen
+  recall(form);
+  filter(form);
 }
 
 const drawCharts = async () => {

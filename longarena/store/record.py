@@ -3,6 +3,7 @@
 One JSON file each, written once and atomically. Tables, charts and pages are functions of them.
 """
 
+import math
 from typing import Literal
 
 from pydantic import Field
@@ -12,8 +13,11 @@ from longarena.options import Options
 from longarena.recipes.recipe import Recipe
 from longarena.runtime import Machine, Versions
 
-# collapsed: the loss never left that of the best constant answer; diverged: it became no number
+# collapsed: the loss never left that of the best constant answer, nor did the score; diverged: the
+# loss became no number
 Status = Literal["finished", "collapsed", "diverged"]
+# how far a score must be above another for its place to be no luck
+NUM_STANDARD_ERRORS = 3
 
 
 class SplitScore(Options):
@@ -22,6 +26,16 @@ class SplitScore(Options):
     accuracy: float
     loss: float
     examples: int
+
+    def is_above(self, level: float) -> bool:
+        """Tell whether the accuracy is above a level by three standard errors.
+
+        >>> score = SplitScore(accuracy=0.6, loss=0.69, examples=100)
+        >>> score.is_above(0.45), score.is_above(0.5)
+        (True, False)
+        """
+        error = math.sqrt(self.accuracy * (1 - self.accuracy) / self.examples)
+        return self.accuracy > level + NUM_STANDARD_ERRORS * error
 
 
 class RunMetrics(Options):

@@ -19,10 +19,9 @@ from typing import TypeVar
 from longarena import attention, tasks
 from longarena.runtime import Machine
 from longarena.store.changes import setting
-from longarena.store.record import RunRecord
+from longarena.store.record import NUM_STANDARD_ERRORS, RunRecord
 
 BASELINE = "transformer"
-NUM_STANDARD_ERRORS = 3
 PARAMETER_BUDGET = 1.10
 
 Item = TypeVar("Item")

@@ -29,7 +29,7 @@ from longarena.training.tensorboard import check_tensorboard
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-# a run whose late loss is this near to that of the best constant answer has learnt nothing
+# a run whose late loss is this near to that of the best constant answer has learnt next to nothing
 COLLAPSE_MARGIN = 0.01
 LATE = 0.75
 
@@ -102,10 +102,13 @@ def _score_best(fabric: "Fabric", recipe: Recipe, folder: RunFolder, split: Spli
 def _conclude(run: Run, data: Store, status: Status) -> RunRecord:
     """Read the test split, once, with the parameters that did best on validation."""
     state, recipe, train_split = run.state, run.recipe, data.split("train")
+    majority = majority_share(train_split, data.split("test"))
     found = None
     if status != "diverged":
         found = _score_best(run.fabric, recipe, run.folder, data.split("test"))
-        status = "collapsed" if has_collapsed(run.folder, train_split) else status
+        # a loss hardly better than that of a constant can go with answers that are
+        is_lost = not found.score.is_above(majority) and has_collapsed(run.folder, train_split)
+        status = "collapsed" if is_lost else status
     if found is not None and not math.isfinite(found.score.loss):
         found, status = None, "diverged"
     seconds = max(state.timed_seconds, 1e-9)
@@ -113,7 +116,7 @@ def _conclude(run: Run, data: Store, status: Status) -> RunRecord:
         valid=state.best,
         test=found.score if found else None,
         confusion=found.confusion.tolist() if found else None,
-        majority=majority_share(train_split, data.split("test")),
+        majority=majority,
         best_step=state.best_step,
         steps=state.step,
         steps_per_second=state.timed_steps / seconds,

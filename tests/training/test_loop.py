@@ -178,9 +178,19 @@ def test_a_run_that_learns_nothing_is_called_collapsed(tmp_path):
     assert still.status == "collapsed"
 
 
+LEARNING = ["steps=60", "task.max_length=6", "task.min_length=4", "optimiser.rate=0.01"]
+
+
 def test_a_run_that_learns_is_called_finished(tmp_path):
-    changes = ["steps=60", "task.max_length=6", "task.min_length=4", "optimiser.rate=0.01"]
-    assert train(small_recipe("transformer", *changes), tmp_path / "runs").status == "finished"
+    assert train(small_recipe("transformer", *LEARNING), tmp_path / "runs").status == "finished"
+
+
+def test_a_run_that_answers_better_than_a_constant_has_not_collapsed(tmp_path, monkeypatch):
+    """A loss can be as high as that of a constant although most answers are right."""
+    monkeypatch.setattr("longarena.training.loop.COLLAPSE_MARGIN", 1.0)  # whatever the loss
+    record = train(small_recipe("transformer", *LEARNING, "task.size=0.1"), tmp_path / "runs")
+    assert record.metrics.test.is_above(record.metrics.majority)
+    assert record.status == "finished"
 
 
 def test_the_confusion_adds_up_to_the_test_accuracy(finished):

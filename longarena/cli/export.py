@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from longarena.cli.output import RUNS, AsJson, Output, Runs, StoreFolder, existing
+from longarena.cli.output import RUNS, AsJson, Output, Runs, StoreFolder, records_in
 from longarena.errors import UserError
 from longarena.report.export import CHARTS, FORMATS
 from longarena.report.export import export as write_export
@@ -27,8 +27,7 @@ def export(
     json: AsJson = False,
 ) -> None:
     """Write tables as LaTeX, Markdown or CSV, and charts as SVG, PNG or PDF."""
-    folder = existing(store) if store else runs / "records"
-    paths = write_export(read_records(folder), what, format_, out)
+    paths = write_export(read_records(records_in(runs, store)), what, format_, out)
     output = Output(is_json=json)
     output.result([str(path) for path in paths])
     output.say(*(str(path.resolve()) for path in paths))

@@ -36,6 +36,11 @@ def existing(store: Path) -> Path:
     return store
 
 
+def records_in(runs: Path, store: Path | None) -> Path:
+    """Return the folder of records that a user named, or the one beside the runs."""
+    return existing(store) if store else runs / "records"
+
+
 @dataclass(frozen=True)
 class Output:
     """Where a command's words go."""

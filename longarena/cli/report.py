@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from longarena.cli.output import RUNS, AsJson, Output, Runs, StoreFolder, existing
+from longarena.cli.output import RUNS, AsJson, Output, Runs, StoreFolder, records_in
 from longarena.report.names import many
 from longarena.report.page import write_page
 from longarena.report.watch import watch as watch_store
@@ -27,7 +27,7 @@ def report(
     json: AsJson = False,
 ) -> None:
     """Write the page: leaderboard, costs, charts and a page per run, to be read offline."""
-    folder, output = existing(store) if store else runs / "records", Output(is_json=json)
+    folder, output = records_in(runs, store), Output(is_json=json)
     page = (out / "index.html").resolve()
     if watch:
         return _watch(folder, page, open_, output)

@@ -62,16 +62,13 @@ def _panel_parameter(spec: Any) -> dict[str, Any]:
 
 def _still(chart: Chart, number: int, panel: str) -> Spec:
     """Choose a panel for good, and say in a title which it is."""
-    spec = copy.deepcopy(chart.spec)
+    spec: Any = copy.deepcopy(chart.spec)
+    spec["config"]["font"] = FONT
     parameter = _panel_parameter(spec)
     parameter.pop("bind", None)
     if parameter:
         parameter["value"] = number
     title = {"text": chart.title, "subtitle": panel, "anchor": "start", "offset": 14}
     title |= {"color": INK, "subtitleColor": MUTED, "fontSize": 15}
-    paper = {"width": WIDTH, "background": "#fff", "padding": 12}
-    return spec | paper | {"title": title, "config": _config(chart.spec) | {"font": FONT}}
-
-
-def _config(spec: Any) -> dict[str, Any]:
-    return spec.get("config") or {}
+    still: Spec = spec | {"width": WIDTH, "background": "#fff", "padding": 12, "title": title}
+    return still

@@ -61,6 +61,7 @@ class Filling:
     root: Path
     folder: Path
     drawings: dict[Path, Figure] = field(default_factory=dict)
+    read: dict[Path, Records] = field(default_factory=dict)
 
     def fill(self, text: str) -> str:
         """Return a text with all that is marked made anew from the records under `root`."""
@@ -78,7 +79,7 @@ class Filling:
             raise UserError(
                 f"'{found['start']}' names {found['store']}, and there is no such folder"
             )
-        records = read_records(store)
+        records = self._records(store)
         body = (
             _tables(records, found["name"])
             if found["kind"] == "table"
@@ -90,6 +91,12 @@ class Filling:
                 "records for"
             )
         return f"{found['start']}\n\n{body}\n{found['end']}"
+
+    def _records(self, store: Path) -> Records:
+        """Read a store once, however many markers name it."""
+        if store not in self.read:
+            self.read[store] = read_records(store)
+        return self.read[store]
 
     def _chart(self, records: Records, name: str, store: str) -> str:
         # a chart of several panels has its plain name for the first

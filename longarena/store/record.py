@@ -20,6 +20,11 @@ Status = Literal["finished", "collapsed", "diverged"]
 NUM_STANDARD_ERRORS = 3
 
 
+def is_beyond_luck(score: float, level: float, variance: float) -> bool:
+    """Tell whether a score of some variance is above a level by three standard errors."""
+    return score > level + NUM_STANDARD_ERRORS * math.sqrt(variance)
+
+
 class SplitScore(Options):
     """How a model does on one split."""
 
@@ -34,8 +39,8 @@ class SplitScore(Options):
         >>> score.is_above(0.45), score.is_above(0.5)
         (True, False)
         """
-        error = math.sqrt(self.accuracy * (1 - self.accuracy) / self.examples)
-        return self.accuracy > level + NUM_STANDARD_ERRORS * error
+        variance = self.accuracy * (1 - self.accuracy) / self.examples
+        return is_beyond_luck(self.accuracy, level, variance)
 
 
 class RunMetrics(Options):

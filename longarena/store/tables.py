@@ -9,7 +9,6 @@ Choice: the standard error of a mean over k seeds on n test examples is
 Choice: a seed that was run twice counts once, the later run.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import TypeVar
 from longarena import attention, tasks
 from longarena.runtime import Machine
 from longarena.store.changes import setting
-from longarena.store.record import NUM_STANDARD_ERRORS, RunRecord
+from longarena.store.record import RunRecord, is_beyond_luck
 
 BASELINE = "transformer"
 PARAMETER_BUDGET = 1.10
@@ -76,7 +75,7 @@ class Score:
 
     @property
     def num_collapsed(self) -> int:
-        """How many seeds never left the loss of the best constant answer; they count as scores."""
+        """How many seeds did no better than the best constant answer; they count as scores."""
         return sum(run.status == "collapsed" for run in self.runs)
 
     @property
@@ -85,8 +84,8 @@ class Score:
         if self.mean is None:
             return False
         sampling = self.mean * (1 - self.mean) / self.num_examples
-        error = math.sqrt(sampling + (self.spread or 0.0) ** 2 / len(self.accuracies))
-        return self.mean > self.majority + NUM_STANDARD_ERRORS * error
+        seeding = (self.spread or 0.0) ** 2 / len(self.accuracies)
+        return is_beyond_luck(self.mean, self.majority, sampling + seeding)
 
     @property
     def is_over_budget(self) -> bool:

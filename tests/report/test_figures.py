@@ -55,7 +55,7 @@ def test_a_document_for_papers_is_a_pdf(records, tmp_path):
 
 def panelled(labels):
     panel = {"name": "panel", "value": 0, "bind": {"input": "select", "labels": labels}}
-    return Chart("picture", "Title", "caption", {"params": [panel]})
+    return Chart("picture", "Title", "caption", {"params": [panel], "config": {}})
 
 
 def test_every_panel_is_a_figure_that_shows_it_for_good():

@@ -8,6 +8,15 @@ Choice: Image, the one task of this preset that tells mechanisms apart by more t
 from longarena import Recipe, override, preset
 
 CLAIMS = {
+    # windows that grow with depth beat windows of the same total width that do not
+    "longformer": ["", "window={growing}", "window={shrinking}"],
+    "local": ["block=128", "block={growing}", "block={shrinking}"],
+    # a small k is enough, and the error falls with it
+    "linformer": ["k=16", "k=64", "", "k=256"],
+    # more random features come nearer to the softmax
+    "performer": ["features=16", "features=64", "", "features=256"],
+    # between attention and convolution, a feed-forward as narrow as the model is enough
+    "lite-transformer": ["", "flat=false"],
     # pooling by predicted weights beats mean and max; the second level reads the first one's
     # output and has weights of its own; it pays in some layers, and wider windows pay
     "poolingformer": [
@@ -23,15 +32,6 @@ CLAIMS = {
         "window_2=256",
         "window_2=1024",
     ],
-    # windows that grow with depth beat windows of the same total width that do not
-    "longformer": ["", "window={growing}", "window={shrinking}"],
-    "local": ["block=128", "block={growing}", "block={shrinking}"],
-    # a small k is enough, and the error falls with it
-    "linformer": ["k=16", "k=64", "", "k=256"],
-    # more random features come nearer to the softmax
-    "performer": ["features=16", "features=64", "", "features=256"],
-    # between attention and convolution, a feed-forward as narrow as the model is enough
-    "lite-transformer": ["", "flat=false"],
     # the mechanism that the others approximate
     "transformer": [""],
 }

@@ -1,8 +1,8 @@
 """Five runs to hold beside published curves: the `small` preset on full data, cut short.
 
 The published ones took 5,000 to 35,000 steps, Image in batches of 256. So few steps need a higher
-rate; what is compared is where a curve stands by then, not where it ends. The cheapest has
-more steps than the others.
+rate; what is compared is where a curve stands by then, not where it ends. Linear, the
+cheapest, was raised to 1,500 after 500 steps had scored 60.0 on Text.
 """
 
 from longarena import Recipe, override, preset

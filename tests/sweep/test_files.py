@@ -7,9 +7,11 @@ import pytest
 from longarena.attention import MIXERS
 from longarena.model.build import build_classifier
 from longarena.recipes.recipe import build_task
+from longarena.store.folder import read_records
 from longarena.sweep.choose import read_sweep
 
-FOLDER = Path(__file__).parent.parent.parent / "sweeps"
+ROOT = Path(__file__).parent.parent.parent
+FOLDER = ROOT / "sweeps"
 FIVE = {"listops", "text", "image", "retrieval", "pathfinder"}
 
 
@@ -18,6 +20,14 @@ def test_a_sweep_has_runs_and_each_of_them_once(path):
     recipes = read_sweep(str(path))
     assert recipes
     assert len({recipe.id for recipe in recipes}) == len(recipes)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "store"), [("cpu", "arena"), ("claims", "claims"), ("anchors", "anchors")]
+)
+def test_the_committed_runs_are_those_of_the_sweep(sweep, store):
+    asked = {recipe.id for recipe in read_sweep(sweep, FOLDER)}
+    assert {run.id for run in read_records(ROOT / "results" / store).runs} == asked
 
 
 def test_the_arena_on_a_cpu_fills_its_table_with_one_seed_first():

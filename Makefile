@@ -1,8 +1,10 @@
-# Two commands: `make arena` runs the whole job on generated data, `make test` runs every test.
+# Two commands: `make arena` runs the whole job on generated data, `make test` tests every property.
 PYTHON ?= python3
 BIN := .venv/bin
+# the tests start many processes, which must not compile the package anew each time
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: arena install develop test lint browser clean
+.PHONY: arena install develop test test-all lint browser clean
 
 arena: install
 	$(BIN)/longarena tour
@@ -21,9 +23,15 @@ develop: .venv/.developed
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
+# Every property; where it is dear, only on the mechanisms that stand for the others
+# (tests/representatives.py).
 test: develop browser
-	$(BIN)/pytest -q -n auto --durations 10 -m 'not alone'
-	$(BIN)/pytest -q -m alone tests/measure
+	$(BIN)/pytest -q -n auto --dist worksteal --durations 10 -m 'not alone'
+
+# The same properties on every mechanism, variant and length, and what wants the machine for itself.
+test-all: develop browser
+	$(BIN)/pytest -q -n auto --dist worksteal --durations 10 -m 'not alone' --everywhere
+	$(BIN)/pytest -q -m alone tests/measure/test_session.py
 
 lint: develop
 	$(BIN)/pre-commit run --all-files --show-diff-on-failure

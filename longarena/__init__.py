@@ -7,11 +7,42 @@ longarena.measure(["transformer", "linear"], store=Path("runs/records"))
 longarena.report(Path("runs/records"), Path("report"))
 """
 
-from longarena.measure import measure
-from longarena.recipes.presets import preset
-from longarena.recipes.recipe import Recipe, override, replace
-from longarena.report import report
-from longarena.sweep import sweep
-from longarena.training.loop import train
+from typing import TYPE_CHECKING
 
-__all__ = ["Recipe", "measure", "override", "preset", "replace", "report", "sweep", "train"]
+from longarena.lazy import export
+
+if TYPE_CHECKING:
+    from longarena.measure import measure
+    from longarena.recipes.presets import preset
+    from longarena.recipes.recipe import Recipe, override, replace
+    from longarena.report import report
+    from longarena.sweep import sweep
+    from longarena.training.loop import train
+    from longarena.version import __version__
+
+__all__ = [
+    "Recipe",
+    "__version__",
+    "measure",
+    "override",
+    "preset",
+    "replace",
+    "report",
+    "sweep",
+    "train",
+]
+
+export(
+    __name__,
+    {
+        "Recipe": "longarena.recipes.recipe",
+        "__version__": "longarena.version",
+        "measure": "longarena.measure",
+        "override": "longarena.recipes.recipe",
+        "preset": "longarena.recipes.presets",
+        "replace": "longarena.recipes.recipe",
+        "report": "longarena.report",
+        "sweep": "longarena.sweep",
+        "train": "longarena.training.loop",
+    },
+)

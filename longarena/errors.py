@@ -1,4 +1,4 @@
-"""The one kind of error that is the user's to mend: a line that says what, why and the remedy.
+"""The one kind of error that a user can mend: one line that says what is wrong and what to do.
 
 The command line prints it without a traceback and ends with exit code 2.
 """
@@ -6,7 +6,7 @@ The command line prints it without a traceback and ends with exit code 2.
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-# a longer list is shown only when no name in it is near
+# a longer list is shown only when none of its names is near
 LISTED = 20
 
 
@@ -15,11 +15,11 @@ class UserError(ValueError):
 
 
 class Busy(UserError):
-    """Another process has what was asked for; it will be free when that one ends."""
+    """Another process is using what was asked for; it will be free when that process ends."""
 
 
 def complete(kind: str, beginning: str, known: Iterable[str]) -> str:
-    """Return the one name that begins so.
+    """Return the one name that begins with `beginning`.
 
     >>> complete("run", "3f", ["3f07", "51aa"])
     '3f07'
@@ -35,7 +35,7 @@ def complete(kind: str, beginning: str, known: Iterable[str]) -> str:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
-    """Describe a name that does not exist by the nearest ones that do.
+    """Make the error for a name that does not exist, with the nearest names that do.
 
     >>> print(unknown("task", "listop", ["listops", "text"]))
     unknown task 'listop'; did you mean listops? (known: listops, text)

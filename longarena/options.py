@@ -19,7 +19,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class Options(BaseModel):
-    """A frozen value whose every field is validated and named."""
+    """A frozen value; all its fields are validated, and unknown ones are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
@@ -42,16 +42,18 @@ def parse(model: type[Model], values: Mapping[str, object], where: str) -> Model
         path = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
             raise unknown(f"option of {where}", path, model.model_fields) from None
-        # a validator of ours speaks for itself; pydantic prefixes it with its class
+        # pydantic prefixes the message of our own validators with its class
         reason = first["msg"].removeprefix("Value error, ")
-        value = f" = {first['input']!r}" if path else ""
+        # a whole section would fill the screen
+        is_short = path and not isinstance(first["input"], dict)
+        value = f" = {first['input']!r}" if is_short else ""
         raise UserError(f"{where}: {path + value + ': ' if path else ''}{reason}") from None
 
 
 def read_assignments(assignments: Iterable[str], section: str = "") -> dict[str, Value]:
-    """Read lines of `key=value`; a value is JSON, or the plain word that it is.
+    """Read lines of `key=value`; a value is JSON, or else a plain word.
 
-    The name of the section that is meant anyway may stand before a key.
+    A key may begin with the name of the section, which is implied.
 
     >>> read_assignments(["rate=0.1", "sizes=[1, 2]", "model.pooling=mean"], section="model")
     {'rate': 0.1, 'sizes': [1, 2], 'pooling': 'mean'}
@@ -67,7 +69,7 @@ def read_assignments(assignments: Iterable[str], section: str = "") -> dict[str,
 
 
 def read_value(text: str) -> Value:
-    """Read a value as JSON, or as the plain word that it is."""
+    """Read a value as JSON, or else as a plain word."""
     try:
         value: Value = json.loads(text)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Progress that a person can read: bars with rate and time left, or plain lines in a log file.
+"""Show progress to a person: bars with rate and time left, or plain lines in a log file.
 
-Library functions take a `Progress` and know nothing of terminals; `SILENT` shows nothing.
+Library functions take a `Progress` and know nothing about terminals; `SILENT` shows nothing.
 """
 
 import time
@@ -10,9 +10,14 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
+from rich.table import Column
 from rich.text import Text
 
 SECONDS_BETWEEN_LINES = 10.0
+# a terminal of at least this many columns has room for a long bar
+WIDE = 100
+# the columns that bar, count, rate and time left take in a narrow terminal
+BESIDE_THE_LABEL, SHORTEST_LABEL = 44, 12
 
 
 def duration(seconds: float, num_units: int = 2) -> str:
@@ -33,7 +38,7 @@ def duration(seconds: float, num_units: int = 2) -> str:
 
 
 class Bar:
-    """One job under way: `advance` says how much was done and what is worth knowing."""
+    """One job in progress: `advance` says how much was done, with a note worth reading."""
 
     def __init__(self, total: int) -> None:
         self.total, self.done, self.note = total, 0, ""
@@ -45,7 +50,7 @@ class Bar:
 
 
 class Progress:
-    """Shows nothing; the base of the two that do."""
+    """Show nothing; the base of the two classes that show something."""
 
     @contextmanager
     def bar(self, label: str, total: int, done: int = 0) -> Iterator[Bar]:
@@ -53,7 +58,7 @@ class Progress:
         yield Bar(total)
 
     def say(self, line: str) -> None:
-        """Tell one line that stays."""
+        """Print one line that stays."""
 
 
 SILENT = Progress()
@@ -67,16 +72,18 @@ class TerminalProgress(Progress):
 
     @contextmanager
     def bar(self, label: str, total: int, done: int = 0) -> Iterator[Bar]:
+        width = self.console.width
         columns = (
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            _Rate(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}", style="dim"),
+            TextColumn("{task.description}", markup=False, table_column=_whole()),
+            BarColumn(bar_width=24 if width >= WIDE else 8),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}", table_column=_whole()),
+            _Rate(table_column=_whole()),
+            TimeRemainingColumn(table_column=_whole()),
+            _Note(),
         )
         with RichProgress(*columns, console=self.console) as rich:
-            job = rich.add_task(label, total=total, completed=done, note="", before=done)
+            short = _shorten(label, max(SHORTEST_LABEL, width - BESIDE_THE_LABEL))
+            job = rich.add_task(short, total=total, completed=done, note="", before=done)
             yield _TerminalBar(total, rich, job)
 
     def say(self, line: str) -> None:
@@ -93,8 +100,29 @@ class _TerminalBar(Bar):
         self._rich.update(self._job, advance=amount, note=self.note)  # type: ignore[arg-type]
 
 
+def _whole() -> Column:
+    """Make a column that is never cut: if there is no room, only the note gives way."""
+    return Column(no_wrap=True)
+
+
+def _shorten(text: str, width: int) -> str:
+    """Cut a text that is too long.
+
+    >>> _shorten("training listops", 10)
+    'training …'
+    """
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+class _Note(ProgressColumn):
+    """The note of a job, cut to the room that is left."""
+
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["note"], style="dim", no_wrap=True, overflow="ellipsis")
+
+
 class _Rate(ProgressColumn):
-    """Work per second, over the whole of this process's part of the job."""
+    """Work per second, averaged over this process's part of the job."""
 
     def render(self, task: Task) -> Text:
         done = task.completed - task.fields["before"]

@@ -1,22 +1,26 @@
 """What the machine is, and how a process is set up to use it well.
 
-On a CPU the allocator matters: glibc by default returns every large tensor to the system and
-faults it in anew at its next use. `keep_large_blocks` raises the thresholds with `mallopt`, so
-that memory is reused. Resident size grows by it; it says nothing about what a mechanism needs.
+On a CPU the allocator matters: by default glibc returns every large tensor to the system, and the
+next one causes page faults again. `keep_large_blocks` raises the thresholds with `mallopt`, so that
+memory is reused. This makes the resident size larger than what a mechanism needs.
+
+Records name their machine, so reading records imports this file; torch is therefore imported inside
+the functions that need it, not at the top.
 """
 
 import ctypes
 import os
 import platform
 import resource
+import signal
 import subprocess
 import sys
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
-
-import torch
+from types import FrameType
 
 from longarena.errors import UserError
 from longarena.options import Options
@@ -50,6 +54,8 @@ def set_up(threads: int | None = None) -> None:
     """Prepare this process for computing: threads and allocator."""
     keep_large_blocks()
     if threads is not None:
+        import torch
+
         torch.set_num_threads(threads)
 
 
@@ -61,8 +67,26 @@ def keep_large_blocks() -> bool:
     return all(mallopt(what, KEEP_BELOW_BYTES) for what in (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD))
 
 
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Hold back Ctrl-C inside the block, where numba would swallow it while it compiles."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked: list[tuple[int, FrameType | None]] = []
+    before = signal.signal(signal.SIGINT, lambda *call: asked.append(call))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if asked and callable(before):
+            before(*asked[0])
+
+
 def check_precision(precision: str) -> None:
     """Refuse a precision that this machine only emulates."""
+    import torch
+
     if torch.cuda.is_available():
         if precision == "bf16-mixed" and not torch.cuda.is_bf16_supported(
             including_emulation=False
@@ -79,17 +103,20 @@ def check_precision(precision: str) -> None:
 
 def _has_bf16() -> bool:
     """Tell whether the processor computes in bf16 rather than emulating it."""
+    import torch
+
     has_it: bool = torch.ops.mkldnn._is_mkldnn_bf16_supported()
     return has_it
 
 
 def check_compiler() -> None:
     """Refuse to compile where torch finds no C++ compiler; on a GPU it brings its own."""
+    import torch
+
     if torch.cuda.is_available():
         return
-    # importing the compiler would cost everybody else seconds
-    from torch._inductor.cpp_builder import get_cpp_compiler  # noqa: PLC0415
-    from torch._inductor.exc import InvalidCxxCompiler  # noqa: PLC0415
+    from torch._inductor.cpp_builder import get_cpp_compiler
+    from torch._inductor.exc import InvalidCxxCompiler
 
     try:
         get_cpp_compiler()
@@ -110,20 +137,27 @@ def _processor() -> str:
     return names[0] if names else platform.machine()
 
 
+def memory_bytes() -> int:
+    """Return how much memory this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def machine() -> Machine:
     """Describe this machine as the process sees it now."""
+    import torch
+
     return Machine(
         system=f"{platform.system()} {platform.machine()}",
         processor=_processor(),
         cores=os.cpu_count() or 1,
         threads=torch.get_num_threads(),
-        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        memory_bytes=memory_bytes(),
         accelerator=torch.cuda.get_device_name() if torch.cuda.is_available() else None,
     )
 
 
 def seconds_waited_for_a_core() -> float:
-    """Return how long this process's threads were ready but others ran; 0 where nobody counts."""
+    """Return how long threads of this process waited for a core; 0 where nothing counts it."""
     nanoseconds = 0
     for file in Path("/proc/self/task").glob("*/schedstat"):
         # a thread may end between the listing and the reading
@@ -145,8 +179,12 @@ def peak_resident_bytes() -> int:
 
 def versions() -> Versions:
     """Name the versions in use, with the commit if this is a checkout."""
+    import torch
+
+    from longarena.version import __version__
+
     return Versions(
-        longarena=version("longarena"),
+        longarena=__version__,
         python=platform.python_version(),
         torch=torch.__version__,
         commit=_commit(),

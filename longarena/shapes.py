@@ -1,6 +1,6 @@
 """Names of tensor shapes, so that a signature says what goes in and what comes out.
 
-jaxtyping gives them meaning: `pytest` checks every annotated call, in use they cost nothing.
+jaxtyping gives them meaning: `pytest` checks every annotated call, and in use they cost nothing.
 `mask` is True at real tokens everywhere; an id of 0 is padding everywhere.
 """
 
@@ -13,13 +13,14 @@ Ids: TypeAlias = Int[Tensor, "batch length"]
 Mask: TypeAlias = Bool[Tensor, "batch length"]
 Tokens: TypeAlias = Float[Tensor, "batch length width"]
 Heads: TypeAlias = Float[Tensor, "batch heads length size"]
-# the values that a mixer spreads may be of any size: its own, or unit vectors for its matrix
+# values may be of any size: a mixer's own, or unit vectors, which give its matrix
 Values: TypeAlias = Float[Tensor, "batch heads length value_size"]
 Matrix: TypeAlias = Float[Tensor, "batch heads length length"]
 
 Pooled: TypeAlias = Float[Tensor, "batch width"]
 Labels: TypeAlias = Int[Tensor, " batch"]
-Logits: TypeAlias = Float[Tensor, "batch classes"]
+# an example may have two sequences, each of which is a row of the batch
+Logits: TypeAlias = Float[Tensor, "examples classes"]
 # a task asks about one sequence or about a pair of them
 SequenceIds: TypeAlias = Int[Tensor, "batch sequences length"]
 PooledSequences: TypeAlias = Float[Tensor, "batch sequences width"]

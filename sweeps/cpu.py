@@ -12,7 +12,7 @@ DATA = {
     "listops": [],
     "text": [],
     "image": [],
-    "retrieval": ["task.variant=aan-mini"],
+    "retrieval": ["task.data=aan-mini"],
     "pathfinder": [],
 }
 AGAIN = ("transformer", "linear", "local", "linformer", "bigbird")

@@ -1,4 +1,6 @@
+import signal
 import sys
+from importlib import import_module
 
 import pytest
 import torch
@@ -8,13 +10,15 @@ from longarena.runtime import keep_large_blocks
 
 @pytest.fixture(autouse=True, scope="session")
 def steady_process():
-    """One allocator setting, as the command line has it, and one thread.
+    """One allocator setting, as the command line has it, one thread, and ears for Ctrl-C.
 
     The sums of the tests are small; a second thread would mostly wait, and wait longer where
-    others compute beside it.
+    others compute beside it. A test run in the background may have SIGINT ignored, which it would
+    pass on to the processes that it starts.
     """
     keep_large_blocks()
     torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +45,30 @@ def run(monkeypatch, capsys, tmp_path):
     return call
 
 
-def pytest_collection_modifyitems(items):
-    """Run the fast tests first, so that a mistake shows early."""
+@pytest.fixture
+def hasty(monkeypatch):
+    """Have little patience with what is measured: one short turn each."""
+    from longarena.measure.speed import StoppingRule  # noqa: PLC0415
+
+    rule = StoppingRule(turn_seconds=0.02, min_turns=1, max_turns=1)
+    # the package has a function `measure`, which hides the folder from a dotted name
+    for module in ("longarena.measure", "longarena.measure.session"):
+        monkeypatch.setattr(import_module(module), "StoppingRule", lambda **_: rule)
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--everywhere",
+        action="store_true",
+        help="try every property on every mechanism and variant (make test-all)",
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what only `--everywhere` asks for; run the fast tests first."""
+    if not config.getoption("everywhere"):
+        left_out = [item for item in items if item.get_closest_marker("everywhere")]
+        items[:] = [item for item in items if not item.get_closest_marker("everywhere")]
+        config.hook.pytest_deselected(items=left_out)
+    # a mistake shows early
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)

@@ -6,17 +6,16 @@ import re
 import shlex
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
-from cli.commands import SMALL_WORDS, call
+from cli.commands import SMALL_WORDS
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from longarena.cli.main import app
 from longarena.errors import UserError
-from longarena.measure.speed import Patience
+from longarena.records.folder import read_records
 
 ROOT = Path(__file__).parent.parent
 MEASURING, TRAINING = ROOT / "docs/measuring.md", ROOT / "docs/training.md"
@@ -33,13 +32,41 @@ def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL)
 
 
-def test_the_example_mixer_trains_from_the_command_line(tmp_path):
-    code = blocks(ROOT / "docs/add-a-mixer.md", "python")[0]
-    (tmp_path / "mine.py").write_text(code)
-    words = ["train", "listops", "mine:RunningMean", *SMALL_WORDS, "--quiet"]
-    status, output, errors = call(*words, folder=tmp_path, PYTHONPATH=str(tmp_path))
-    assert status == 0, errors
+@pytest.fixture
+def own_module(tmp_path):
+    """Write a page's example to `mine.py`; the module is forgotten when the test ends."""
+
+    def write(page):
+        (tmp_path / "mine.py").write_text(blocks(ROOT / f"docs/{page}.md", "python")[0])
+
+    yield write
+    sys.modules.pop("mine", None)
+
+
+def test_the_example_mixer_trains_from_the_command_line(own_module, run):
+    own_module("add-a-mixer")
+    output = run(["train", "listops", "mine:RunningMean", *SMALL_WORDS, "--quiet"])
     assert "test accuracy" in output
+
+
+@pytest.mark.parametrize(
+    ("page", "task", "word"),
+    [("add-a-task", "mine:Majority", "accuracy"), ("add-a-track", "mine:Count", "error")],
+)
+def test_the_example_task_and_track_train_from_the_command_line(page, task, word, own_module, run):
+    own_module(page)
+    assert "\n" in run(["data", "show", task, "--count", "2"])
+    size = ["--set", "task.size=0.02", "--set", "batch_size=8", "--steps", "4", "--quiet"]
+    output = run(["train", task, "linear", *size])
+    assert f"test {word}" in output
+    assert "without a model" in output
+    record = read_records(Path("runs/records")).runs[0]
+    assert record.metric.name == word
+    del sys.modules["mine"]
+    # the page shows the run although nothing can be imported any more
+    Path("mine.py").unlink()
+    assert "1 run" in run(["report"])
+    assert task in Path("report/index.html").read_text()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -52,7 +79,9 @@ def test_every_file_that_a_page_names_exists(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_that_a_page_shows_exists(page):
     code = " ".join(re.findall(r"`[^`]+`|```.*?```", page.read_text(), re.DOTALL))
-    for word, second in set(re.findall(r"longarena ([a-z]+)(?: ([a-z]+))?", code)):
+    # a line of prose may break between the two words of a command
+    pattern = r"longarena ([a-z]+)(?:\s+(?!longarena)([a-z]+))?"
+    for word, second in set(re.findall(pattern, code)):
         command = get_command(app).commands[word]
         assert not hasattr(command, "commands") or second in command.commands, (word, second)
 
@@ -68,17 +97,22 @@ def smaller(command):
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path):
-    """Run a command of the page on measuring, at a small size and with little patience."""
+def run(monkeypatch, tmp_path, hasty):
+    """Run a command of a page in a folder of its own."""
     monkeypatch.chdir(tmp_path)
-    hasty = partial(Patience, turn_seconds=0.02, min_turns=1, max_turns=1)
-    # the package has a function `measure`, which hides the folder from a dotted name
-    monkeypatch.setattr(sys.modules["longarena.measure.session"], "Patience", hasty)
     return lambda words: CliRunner().invoke(app, words, catch_exceptions=False).stdout
 
 
+def measurements():
+    """The commands that measure; of those that time something the first stands for all."""
+    found = [command for command in commands(MEASURING) if command.startswith("measure")]
+    timed = [command for command in found if "--cost" not in command]
+    everywhere = pytest.mark.everywhere
+    return [pytest.param(c, marks=everywhere) if c in timed[1:] else c for c in found]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [c for c in commands(MEASURING) if c.startswith("measure")])
+@pytest.mark.parametrize("command", measurements())
 def test_every_measurement_of_the_page_runs(command, run):
     output = run(smaller(command))
     assert "Mult-Adds" in output

@@ -1,4 +1,5 @@
 import platform
+import signal
 import subprocess
 import sys
 
@@ -90,3 +91,18 @@ def test_who_shares_a_core_waits_for_it():
     command = [sys.executable, "-c", CROWD]
     waited = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert 0.05 < waited < 0.25
+
+
+def test_an_interrupt_is_held_back_until_the_block_has_ended():
+    done = []
+    with pytest.raises(KeyboardInterrupt), runtime.held_back():
+        signal.raise_signal(signal.SIGINT)
+        done.append("all of it")
+    assert done == ["all of it"]
+
+
+def test_without_an_interrupt_nothing_is_held_back():
+    before = signal.getsignal(signal.SIGINT)
+    with runtime.held_back():
+        pass
+    assert signal.getsignal(signal.SIGINT) is before

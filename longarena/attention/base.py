@@ -1,17 +1,17 @@
-"""What every mixer is: tokens and a mask go in, tokens come out, and padding does not exist.
+"""What every mixer is: tokens and a mask go in, tokens come out, and padding has no effect.
 
-    Mixer       forward(x, mask), three hooks that do nothing by default, a card and options
+    Mixer       forward(x, mask), hooks that do nothing by default, a card and options
     Attention   a Mixer made of two halves around the four projections:
-                    plan(x, mask)    all that does not depend on the values
+                    plan(x, mask)    everything that does not depend on the values
                     apply(plan, v)   linear in v, whose last size is free
 
     forward = output(merge(apply(plan(x, mask), split(value(x)))))
 
-Queries, keys and values have `qkv_width` channels, shared out among the heads; `output` leads back
-to the `width` of the tokens.
+Queries, keys and values have `qkv_width` channels, divided among the heads; `output` maps back to
+the `width` of the tokens.
 
 Because `apply` is linear in the values, feeding it unit vectors gives the attention matrix of any
-mechanism (`matrix.py`); no mechanism writes code for that.
+mechanism (`matrix.py`); no mechanism needs code of its own for that.
 
 Choice: projections have no bias and start Xavier-uniform, as in the official release.
 Choice: `apply` hides `nn.Module.apply(fn)`, which nothing here uses.
@@ -20,54 +20,25 @@ Choice: `apply` hides `nn.Module.apply(fn)`, which nothing here uses.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Literal, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from einops import rearrange
-from pydantic import Field
 from torch import Tensor, nn
 
-from longarena.attention.choices import Choices
-from longarena.options import Options, Value
+from longarena.attention.cards import MixerCard
+from longarena.attention.ops.choices import Choices
+from longarena.attention.ops.projection import projection
+from longarena.attention.ops.rotary import rotate_by_position
+from longarena.errors import UserError
+from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
 
-Family = Literal[
-    "fixed patterns",
-    "combination of patterns",
-    "learnable patterns",
-    "memory",
-    "low rank",
-    "kernels",
-    "recurrence",
-    "full attention",
-    "your own",
-]
 Plan = TypeVar("Plan")
-
-
-class MixerCard(Options):
-    """What a reader must know of a mechanism.
-
-    `exponent` is the claimed growth of the time with the length. `decodes` says whether it can
-    decode at all, by the survey of Tay et al. (2020), and `causal` whether it can here. `sketch`
-    holds the options under which the pattern shows when only 64 positions are drawn.
-    """
-
-    name: str = "your own"
-    title: str = "A mixer of your own"
-    family: Family = "your own"
-    paper: str = ""
-    year: int = 0
-    time: str = "not stated"
-    memory: str = "not stated"
-    exponent: float = 2.0
-    decodes: bool = False
-    causal: bool = False
-    sketch: dict[str, Value] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a mixer stands: its sizes, its layer among how many, its seed."""
+    """Where a mixer stands in a model: its sizes, its layer, the number of layers, its seed."""
 
     width: int
     qkv_width: int
@@ -77,6 +48,7 @@ class Place:
     depth: int = 1
     seed: int = 0
     causal: bool = False
+    rotary: bool = False
 
     @property
     def head_size(self) -> int:
@@ -85,30 +57,45 @@ class Place:
 
 
 class Mixer(nn.Module, ABC):
-    """Lets positions talk: (B, N, D) in, (B, N, D) out, at any 1 <= N <= max_length."""
+    """Lets positions exchange information: (B, N, D) in and out, for any 1 <= N <= max_length."""
 
     card: ClassVar[MixerCard] = MixerCard()
     options_type: ClassVar[type[Options]] = Options
 
-    # a mixer that knows where its tokens stand wants no positions added to them
+    # whether it knows where its tokens stand, so that no positions are added to them
     has_own_positions: ClassVar[bool] = False
-    # how many tokens the encoder must put before each sequence for this mixer to see all by
+    # whether it honours `Place.rotary`, that is, rotates queries and keys before comparing them
+    takes_rotary: ClassVar[bool] = False
+    # how many global tokens the encoder must put in front of each sequence
     num_global_tokens: int = 0
 
-    # where to keep discrete choices, set by whoever will compute the forward pass again
+    # where to keep discrete choices; set by a caller that computes the forward pass twice
     choices: Choices | None = None
 
     def __init__(self, place: Place, options: Options, previous: "Mixer | None" = None) -> None:
         super().__init__()
+        if place.rotary:
+            self._check_rotary(place)
         self.place = place
 
     @abstractmethod
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
-        """Mix the real tokens; what stands at padded positions of the result means nothing."""
+        """Mix the real tokens; the result at padded positions means nothing."""
 
     def mlp_width(self, asked: int) -> int:
-        """Return the width of the feed-forward behind this mixer, where the recipe asks for one."""
+        """Return the width of the feed-forward after this mixer, given what the recipe asks for.
+
+        0 means that no feed-forward follows: the mixer mixes the channels itself.
+        """
         return asked
+
+    def slow_parameters(self) -> frozenset[str]:
+        """Name the parameters that want a learning rate of their own and no weight decay.
+
+        The names are relative to the mixer, as `named_parameters` gives them. A state-space model
+        names its transition and its time step here: a common rate would make them unstable.
+        """
+        return frozenset()
 
     def choose(self, make: Callable[[], Tensor]) -> Tensor:
         """Make a discrete choice, such as a bucket, once for a pass that is computed twice."""
@@ -118,17 +105,29 @@ class Mixer(nn.Module, ABC):
         """Draw what changes during training, as a function of (seed, layer, step)."""
 
     def end_step(self) -> None:
-        """Move state that no gradient trains, once per optimiser step."""
+        """Update the state that no gradient trains, once per optimiser step."""
 
     def extra_loss(self) -> Tensor | None:
-        """Return a loss of the mixer's own, a mean over examples, to be added to the task's."""
+        """Return a loss of the mixer's own, a mean over examples, which is added to the task's."""
         return None
+
+    def _check_rotary(self, place: Place) -> None:
+        if not self.takes_rotary:
+            raise UserError(
+                f"{type(self).__name__} cannot rotate queries and keys; choose positions=learned"
+            )
+        if place.head_size % 2:
+            even = (place.head_size + 1) * place.num_heads
+            raise UserError(
+                f"rotary positions turn channels in pairs, but a head has {place.head_size}; "
+                f"choose qkv_width={even} or positions=learned"
+            )
 
 
 class Attention(Mixer, Generic[Plan]):
     """A mixer with query, key, value and output projections around `plan` and `apply`."""
 
-    # a mechanism whose queries serve as keys leaves the key out
+    # a mechanism whose queries are its keys too leaves out "key"
     projections: ClassVar[tuple[str, ...]] = ("query", "key", "value", "output")
     query: nn.Linear
     key: nn.Linear
@@ -143,7 +142,7 @@ class Attention(Mixer, Generic[Plan]):
 
     @abstractmethod
     def plan(self, x: Tokens, mask: Mask) -> Plan:
-        """Compute all that does not depend on the values."""
+        """Compute everything that does not depend on the values."""
 
     @abstractmethod
     def apply(self, plan: Plan, v: Values) -> Values:  # type: ignore[override]
@@ -154,21 +153,18 @@ class Attention(Mixer, Generic[Plan]):
         merged: Tensor = self.output(rearrange(y, "b h n d -> b n (h d)"))
         return merged
 
+    def queries(self, x: Tokens) -> Heads:
+        """Project the tokens to queries, cut into heads, and rotated where that is asked for."""
+        return self.rotated(self.split(self.query(x)))
+
+    def keys(self, x: Tokens) -> Heads:
+        """Project the tokens to keys, cut into heads, and rotated where that is asked for."""
+        return self.rotated(self.split(self.key(x)))
+
+    def rotated(self, t: Heads) -> Heads:
+        """Rotate queries or keys by their positions, if the positions are rotary."""
+        return rotate_by_position(t) if self.place.rotary else t
+
     def split(self, x: Tokens) -> Heads:
         """Cut the channels into heads."""
         return rearrange(x, "b n (h d) -> b h n d", h=self.place.num_heads)
-
-
-def projection(width_in: int, width_out: int) -> nn.Linear:
-    """Make a linear map without bias, Xavier-uniform."""
-    linear = nn.Linear(width_in, width_out, bias=False)
-    nn.init.xavier_uniform_(linear.weight)
-    return linear
-
-
-def visible_keys(mask: Mask) -> Mask:
-    """Tell which keys a softmax may see: the real ones, or all of a row that has none.
-
-    A softmax over nothing is not a number; a row that is all padding means nothing anyway.
-    """
-    return mask | ~mask.any(dim=1, keepdim=True)

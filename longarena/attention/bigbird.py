@@ -4,16 +4,16 @@
                                 and `random` more blocks, drawn per head and query block
     the global blocks see       everything
 
-Random edges make any two blocks near in a few layers, global ones in two; the paper proves that
-such sparse attention loses neither universality nor Turing completeness.
+Random edges connect any two blocks within a few layers, global ones within two. The paper proves
+that such sparse attention is still a universal approximator and Turing complete.
 
 Paper:  Zaheer et al. (2020), https://arxiv.org/abs/2007.14062 (internal construction, ITC)
 Cost:   time O(N b m d), memory O(N d), for m = global + window + random blocks of b tokens.
-Choice: random blocks are drawn among all real blocks of the row that are not seen already, without
-        repetition; where fewer are left, all of them. (The release draws from the first 1,024
+Choice: random blocks are drawn without repetition from the real blocks of the row that are not seen
+        already; if fewer are left, all of them are taken. (The release draws from the first 1,024
         tokens only.) A row's draw depends on its own length, so padding changes nothing.
 Choice: the draw is made once, from (seed, layer), and saved with the weights.
-Choice: `etc=g`: the first g positions are g extra global tokens, and the blocks begin behind them.
+Choice: with `etc=g` the first g positions are extra global tokens, and the blocks begin after them.
 """
 
 from dataclasses import dataclass
@@ -24,24 +24,26 @@ from jaxtyping import Int
 from pydantic import Field, field_validator
 from torch import Tensor
 
-from longarena.attention.base import Attention, Mixer, MixerCard, Place, visible_keys
-from longarena.attention.blocks import Pattern, attend, cut, gather, join, look_up
+from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.blocks import Pattern, attend, cut, gather, join, look_up
+from longarena.attention.ops.visible import visible_keys
 from longarena.options import Options
 from longarena.seeding import torch_rng
 from longarena.shapes import Heads, Mask, Tokens, Values
 
-# a draw is a whole number below this; modulo the number of candidates it is as good as uniform
+# a draw is a whole number below this; modulo the number of candidates it is all but uniform
 DRAWS = 1 << 40
-# the number of a block that does not exist, behind all that do
+# the number of a block that does not exist; it is larger than that of any block that does
 NO_BLOCK = 1 << 40
 
 Draws = Int[Tensor, "heads blocks random"]
-# the numbers of the key blocks of every query block that is not global, per row and head
+# for every row, query block that is not global, and head: the numbers of its key blocks
 Table = Int[Tensor, "batch blocks keys heads"]
 
 
 class BigBirdOptions(Options):
-    """Blocks of `block` tokens: `window` around each, `random` ones, the first ones global."""
+    """Blocks of `block` tokens; each sees `window` around it, `random` others, the global ones."""
 
     block: int = Field(default=64, ge=1)
     window: int = Field(default=3, ge=1)
@@ -58,7 +60,7 @@ class BigBirdOptions(Options):
 
     @property
     def reach(self) -> int:
-        """How many blocks the window goes to either side."""
+        """How many blocks the window reaches to either side."""
         return self.window // 2
 
 
@@ -74,7 +76,7 @@ def fixed_blocks(num_blocks: int, options: BigBirdOptions) -> Int[Tensor, "block
 def with_random_blocks(
     fixed: Table, draws: Draws, num_real: Int[Tensor, " batch"]
 ) -> Int[Tensor, "batch blocks keys+random heads"]:
-    """Add to the key blocks, draw by draw, one of the row's real blocks that are not yet there."""
+    """Add one block per draw, chosen from the real blocks of the row that are not yet there."""
     num_real = num_real[:, None, None]
     table = fixed.masked_fill(fixed >= num_real[..., None], NO_BLOCK)
     for draw in draws.transpose(0, 1).unbind(dim=2):
@@ -88,7 +90,7 @@ def with_random_blocks(
 
 
 def sparse_pattern(mask: Mask, draws: Draws, options: BigBirdOptions) -> Pattern:
-    """Let every block behind the global ones see its key blocks and the extra global tokens."""
+    """Let every block after the global ones see its key blocks and the extra global tokens."""
     (batch, length), (num_heads, _, _) = mask.shape, draws.shape
     block, etc = options.block, options.etc
     num_blocks = -(-(length - etc) // block)
@@ -111,7 +113,7 @@ def sparse_pattern(mask: Mask, draws: Draws, options: BigBirdOptions) -> Pattern
 
 @dataclass(frozen=True)
 class BigBirdPlan:
-    """Queries, keys, and the pattern of the queries behind the global ones, if there are any."""
+    """Queries, keys, and the pattern of the queries after the global ones, if there are any."""
 
     q: Heads
     k: Heads
@@ -122,18 +124,9 @@ class BigBirdPlan:
 class BigBird(Attention[BigBirdPlan]):
     """Multi-head softmax attention over global, near and random blocks."""
 
-    card = MixerCard(
-        name="bigbird",
-        title="BigBird",
-        family="combination of patterns",
-        paper="https://arxiv.org/abs/2007.14062",
-        year=2020,
-        time="N b",
-        memory="N",
-        exponent=1.0,
-        sketch={"block": 4, "global_blocks": 1, "random": 2},
-    )
+    card = CARDS["bigbird"]
     options_type = BigBirdOptions
+    takes_rotary = True
     draws: Draws
 
     def __init__(
@@ -154,7 +147,7 @@ class BigBird(Attention[BigBirdPlan]):
     def plan(self, x: Tokens, mask: Mask) -> BigBirdPlan:
         all_global = x.shape[1] <= self.num_global
         pattern = None if all_global else sparse_pattern(mask, self.draws, self.options)
-        return BigBirdPlan(self.split(self.query(x)), self.split(self.key(x)), mask, pattern)
+        return BigBirdPlan(self.queries(x), self.keys(x), mask, pattern)
 
     def apply(self, plan: BigBirdPlan, v: Values) -> Values:  # type: ignore[override]
         seen = visible_keys(plan.mask)[:, None, None, :]
@@ -163,5 +156,5 @@ class BigBird(Attention[BigBirdPlan]):
         if plan.pattern is None:
             return y
         rest = attend(plan.pattern, plan.q[:, :, self.num_global :], plan.k, v)
-        # joined with the heads behind the positions, as the output projection wants them
+        # joined with the heads after the positions, the layout that the output projection reads
         return torch.cat([y.transpose(1, 2), rest.transpose(1, 2)], dim=1).transpose(1, 2)

@@ -3,16 +3,16 @@
     y_i = sum_j softmax_j(relative logit_ij) v_j      j in the segment of i, in the `memory` before
                                                       it, or in `compressed` slots before that
 
-A slot holds `rate` states, so sight is longer for the same number of keys (`compression.py` says
-how they are compressed). Neither memory carries a gradient to the states, and the task's loss does
-not train the compression: it has a loss of its own, which in turn trains nothing else.
+A slot holds `rate` states, so the same number of keys reaches further back (`compression.py` says
+how states are compressed). No gradient flows through either memory to the states, and the task's
+loss does not train the compression: it has a loss of its own, which in turn trains nothing else.
 
 Paper:  Rae et al. (2020), https://arxiv.org/abs/1911.05507
 Cost:   time O(N (s + m + c) d), memory O(N (s + m + c + d)).
-Choice: slots count as one position each, as if the three kinds of keys stood in one line.
+Choice: each slot counts as one position, as if the three kinds of keys stood in one line.
 Choice: the memory is a whole number of segments and a segment a whole number of slots.
-Choice: `apply` lets a slot stand for the mean of its states' values (most-used: for the value of
-        its state), which is linear; `forward` projects the compressed states themselves.
+Choice: in `apply` the value of a slot is the mean of the values of its states (most-used: the value
+        of its state), which is linear; `forward` projects the compressed states themselves.
 """
 
 from collections.abc import Callable
@@ -26,8 +26,9 @@ from jaxtyping import Bool, Float
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from longarena.attention.base import Attention, Mixer, MixerCard, Place
-from longarena.attention.compression import (
+from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.compression import (
     Convolution,
     Leaving,
     Slots,
@@ -37,9 +38,9 @@ from longarena.attention.compression import (
     real_in_groups,
     reconstruction_loss,
 )
-from longarena.attention.relative import RelativePositions
-from longarena.attention.remember import project_and_remember
-from longarena.attention.segments import Part, SegmentPlan, Segments, Span, attend_in_segments
+from longarena.attention.ops.detached_projection import project_detached
+from longarena.attention.ops.relative import RelativePositions
+from longarena.attention.ops.segments import Part, SegmentPlan, Segments, Span, attend_in_segments
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
 
@@ -70,7 +71,7 @@ class CompressiveOptions(Options):
 
 @dataclass(frozen=True)
 class Compressed:
-    """The compressed states, which are real, and what `apply` makes of values in their place."""
+    """The compressed states, which of them are real, and how `apply` compresses values."""
 
     states: Slots
     mask: Bool[Tensor, "batch slots"]
@@ -79,7 +80,7 @@ class Compressed:
 
 @dataclass(frozen=True)
 class CompressivePlan:
-    """The plan of all segments, and the slots among what they see."""
+    """The plan of all segments, and the slots that they see."""
 
     segments: SegmentPlan
     slots: Compressed
@@ -88,19 +89,7 @@ class CompressivePlan:
 class Compressive(Attention[CompressivePlan]):
     """Multi-head softmax attention in segments with memory and compressed memory."""
 
-    card = MixerCard(
-        name="compressive",
-        title="Compressive Transformer",
-        family="recurrence",
-        paper="https://arxiv.org/abs/1911.05507",
-        year=2020,
-        time="N (s + m + c)",
-        memory="N (s + m + c)",
-        exponent=1.0,
-        decodes=True,
-        causal=True,
-        sketch={"segment": 8, "memory": 8, "compressed": 8, "rate": 2},
-    )
+    card = CARDS["compressive"]
     options_type = CompressiveOptions
     has_own_positions = True
 
@@ -109,7 +98,7 @@ class Compressive(Attention[CompressivePlan]):
     ) -> None:
         super().__init__(place, options, previous)
         self.options = options
-        self.positions = RelativePositions(place)
+        self.positions = RelativePositions(place.width, place.qkv_width, place.num_heads)
         self.leaving = Leaving(options.segment, options.memory // options.segment)
         self.loss: Tensor | None = None
         if options.compression == "conv":
@@ -118,7 +107,7 @@ class Compressive(Attention[CompressivePlan]):
     def plan(self, x: Tokens, mask: Mask) -> CompressivePlan:
         segments = Segments.of(x.shape[1], self.options.segment, self.options.memory)
         q = self.split(self.query(x))
-        k, k_old = (self.split(t) for t in project_and_remember(self.key, x))
+        k, k_old = (self.split(t) for t in project_detached(self.key, x))
         slots = self._compress(x.detach(), mask, q, k)
         parts = (
             Part(
@@ -138,7 +127,7 @@ class Compressive(Attention[CompressivePlan]):
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         plan = self.plan(x, mask)
-        v, v_old = (self.split(t) for t in project_and_remember(self.value, x))
+        v, v_old = (self.split(t) for t in project_detached(self.value, x))
         v_slots = self.split(self.value(plan.slots.states.detach()))
         y = attend_in_segments(plan.segments, (v_slots, v_old, v))
         learns = self.training and self.options.compression == "conv"
@@ -186,10 +175,10 @@ class Compressive(Attention[CompressivePlan]):
         return Span(-remembered - size, size, step)
 
     def _loss(self, plan: CompressivePlan, v_slots: SlotHeads, v: Heads, mask: Mask) -> Tensor:
-        """Compute the loss and its slope at once, rather than keep or repeat all of it.
+        """Compute the loss together with its slope, so that the backward pass need not repeat it.
 
-        By the slots' keys and values it depends on the compressed states alone, so their slope is
-        all that the backward pass needs of it.
+        The loss depends on the compressed states alone, through the keys and values of the slots,
+        so the slope with respect to these is all that the backward pass needs.
         """
         states, parts = plan.slots.states, plan.segments.parts
         if mask.shape[1] <= self.options.memory:
@@ -204,7 +193,7 @@ class Compressive(Attention[CompressivePlan]):
                 self.leaving.left(k_new, v_new, plan.slots.mask, self.options.rate),
                 batch=len(mask),
             )
-            # of a sum rather than a mean, since half precision has no numbers that small
+            # the slope of the sum, since that of the mean is too small for half precision
             slopes = torch.autograd.grad(loss * q.numel(), (k_new, v_new))
         weights = self.key.weight.detach(), self.value.weight.detach()
         slope = sum(

@@ -3,17 +3,18 @@
     y_i = sum_j softmax_j(q_i . k_j / sqrt(d)) v_j      j in the memory block of the block of i
 
     1d    the image is a line of pixels, row after row: `block` queries in a line see the `memory`
-          positions in whose middle they stand, more above and below than beside
+          positions around them, more of them in the rows above and below than beside them
     2d    rectangles of `block` x `block_height` pixels see the `memory` x `memory_height` pixels
-          around them: what is near on the image is near here too
+          around them: what is near in the image is near here too
 
 All queries of a block see the same keys, so a block is one small dense problem.
 
 Paper:  Parmar et al. (2018), https://arxiv.org/abs/1802.05751
 Cost:   time O(N m d), memory O(N d), for a memory of m positions.
-Choice: memory reaches as far forward as backward, for an encoder reads whole images. When causal it
-        lies before the block (in 2d: above and beside it) and no query sees a later pixel.
-Choice: a rectangle is no wider than the image; what a memory has outside of the image is no key.
+Choice: the memory reaches as far forward as backward, since an encoder reads whole images. When
+        causal it lies before the block (in 2d: above and beside it), and no query sees a later
+        pixel.
+Choice: a rectangle is no wider than the image; the part of a memory outside the image has no keys.
 """
 
 from dataclasses import dataclass
@@ -25,8 +26,9 @@ from jaxtyping import Int
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from longarena.attention.base import Attention, Mixer, MixerCard, Place
-from longarena.attention.blocks import Blocks, Pattern, attend, gather, look_up
+from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.blocks import Blocks, Pattern, attend, gather, look_up
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -37,7 +39,7 @@ ONLY_2D = {"image_height", "image_width", "block_height", "memory_height"}
 
 @dataclass(frozen=True)
 class Line:
-    """Pieces of a line, `block` long, and how far the memory of each reaches to either side."""
+    """A line cut into blocks, and how far the memory of each reaches to either side."""
 
     length: int
     block: int
@@ -46,7 +48,7 @@ class Line:
 
     @staticmethod
     def of(length: int, block: int, memory: int, causal: bool = False) -> "Line":
-        """Lay a memory around each block; neither is longer than the line gives reason for."""
+        """Lay a memory around each block; neither is longer than the line."""
         extra = memory - block
         before = extra if causal else extra // 2
         others = (-(-length // block) - 1) * block
@@ -54,7 +56,7 @@ class Line:
         return Line(length, min(block, length), min(before, others), min(after, others))
 
     def queries(self) -> Int[Tensor, "pieces queries"]:
-        """Give the places of every piece.
+        """Return the positions of every block.
 
         >>> Line.of(length=5, block=2, memory=4).queries().tolist()
         [[0, 1], [2, 3], [4, -1]]
@@ -62,7 +64,7 @@ class Line:
         return self._places(0, self.block)
 
     def keys(self) -> Int[Tensor, "pieces keys"]:
-        """Give the places of the memory of every piece.
+        """Return the positions of the memory of every block.
 
         >>> Line.of(length=5, block=2, memory=4).keys().tolist()
         [[-1, 0, 1, 2], [1, 2, 3, 4], [3, 4, -1, -1]]
@@ -76,14 +78,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Tables:
-    """Where the queries and the keys of every problem stand in the sequence."""
+    """The positions of the queries and of the keys of every problem."""
 
     queries: Int[Tensor, "blocks queries"]
     keys: Int[Tensor, "blocks keys"]
 
     @staticmethod
     def of_rectangles(rows: Line, columns: Line) -> "Tables":
-        """Cross pieces of the rows with pieces of the columns."""
+        """Combine every block of rows with every block of columns."""
         width = columns.length
         return Tables(
             _cross(rows.queries(), columns.queries(), width),
@@ -91,7 +93,7 @@ class Tables:
         )
 
     def pattern(self, mask: Mask, causal: bool) -> Pattern:
-        """Let the queries of every problem see its keys, when causal only those not later."""
+        """Let the queries of every problem see its keys; when causal, only those not later."""
         batch, length = mask.shape
         query_rows, _ = look_up(mask, self.queries[None, :, :, None])
         key_rows, allowed = look_up(mask, self.keys[None, :, :, None])
@@ -115,12 +117,12 @@ def _cross(rows: Tensor, columns: Tensor, width: int) -> Tensor:
 
 
 def _slots(queries: Int[Tensor, "blocks queries"], length: int) -> Int[Tensor, " length"]:
-    """Tell in which slot of the blocks each position of the sequence stands."""
+    """Find the slot of the blocks that holds each position of the sequence."""
     flat = queries.flatten()
-    inside = ((flat >= 0) & (flat < length)).nonzero()[:, 0]
-    slots = torch.empty(length, dtype=torch.long)
-    slots[flat[inside]] = inside
-    return slots
+    # slots outside the sequence all write to one extra position, which is then dropped
+    positions = flat.where((flat >= 0) & (flat < length), length)
+    slots = torch.empty(length + 1, dtype=torch.long)
+    return slots.scatter_(0, positions, torch.arange(len(flat)))[:length]
 
 
 def _in_order(y: Blocks, batch: int, slots: Int[Tensor, " length"]) -> Heads:
@@ -170,20 +172,9 @@ class ImagePlan:
 class ImageTransformer(Attention[ImagePlan]):
     """Multi-head softmax attention from blocks of pixels to the memory around them."""
 
-    card = MixerCard(
-        name="image-transformer",
-        title="Image Transformer",
-        family="fixed patterns",
-        paper="https://arxiv.org/abs/1802.05751",
-        year=2018,
-        time="N m",
-        memory="N",
-        exponent=1.0,
-        decodes=True,
-        causal=True,
-        sketch={"block": 8, "memory": 24},
-    )
+    card = CARDS["image-transformer"]
     options_type = ImageTransformerOptions
+    takes_rotary = True
 
     def __init__(
         self, place: Place, options: ImageTransformerOptions, previous: Mixer | None = None
@@ -200,13 +191,13 @@ class ImageTransformer(Attention[ImagePlan]):
 
     def plan(self, x: Tokens, mask: Mask) -> ImagePlan:
         pattern = self.tables(x.shape[1]).pattern(mask, self.place.causal)
-        return ImagePlan(self.split(self.query(x)), self.split(self.key(x)), pattern)
+        return ImagePlan(self.queries(x), self.keys(x), pattern)
 
     def apply(self, plan: ImagePlan, v: Values) -> Values:  # type: ignore[override]
         return attend(plan.pattern, plan.q, plan.k, v)
 
     def tables(self, length: int) -> Tables:
-        """Say where the queries and the memory of every block stand in a sequence."""
+        """Return the positions of the queries and of the memory of every block."""
         options, causal = self.options, self.place.causal
         if options.image_width is None:
             line = Line.of(length, options.block, options.memory, causal)

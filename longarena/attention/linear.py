@@ -9,12 +9,14 @@ The layer multiplies in the cheapest order. Values are x W_v and the answer is y
 
     S = (sum_j phi(k_j) x_j^T) W_v      y_i W_o = phi(q_i) / (phi(q_i) . z) (S W_o)
 
-and both projections are applied to S, once per row, instead of to every token: values and answers
-of the heads are never written down, and no tensor is cut into heads.
+so both projections are applied to S, once per row, instead of to every token: the values and
+answers of the heads are never computed, and no tensor is cut into heads.
 
 Paper:  Katharopoulos et al. (2020), https://arxiv.org/abs/2006.16236
 Cost:   time O(N d^2), memory O(N d + d^2), per head of size d.
 Choice: phi(x) = elu(x) + 1, as in the paper. No dropout: there are no weights to drop.
+Choice: rotary positions turn queries and keys before phi, so that the weights stay positive and sum
+        to one. (Su et al. turn phi(q) and phi(k), and leave the normaliser as it was.)
 """
 
 from typing import TypeAlias
@@ -26,8 +28,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from longarena.attention.base import Attention, MixerCard
-from longarena.attention.kernel import (
+from longarena.attention.base import Attention
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.kernel import (
     KernelPlan,
     causal_kernel_attention,
     kernel_attention,
@@ -39,7 +42,7 @@ Features: TypeAlias = Float[Tensor, "batch length features"]
 
 
 class _PositiveFeatures(torch.autograd.Function):
-    """`elu(x) + 1` at real tokens and 0 at padding, of which only the result is kept.
+    """`elu(x) + 1` at real tokens and 0 at padding; only the result is kept for the backward pass.
 
     The slope is 1 above zero and exp(x) below: the smaller of the result and 1, also at padding.
     """
@@ -83,18 +86,9 @@ def projected_state(
 class LinearAttention(Attention[KernelPlan]):
     """Multi-head `kernel_attention`; it has no parameters beyond the projections."""
 
-    card = MixerCard(
-        name="linear",
-        title="Linear Transformer",
-        family="kernels",
-        paper="https://arxiv.org/abs/2006.16236",
-        year=2020,
-        time="N d^2",
-        memory="N d + d^2",
-        exponent=1.0,
-        decodes=True,
-        causal=True,
-    )
+    card = CARDS["linear"]
+
+    takes_rotary = True
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         if self.place.causal:
@@ -104,8 +98,9 @@ class LinearAttention(Attention[KernelPlan]):
         return normalised_queries(q, k, self.place.num_heads) @ state
 
     def features(self, x: Tokens, mask: Mask) -> tuple[Features, Features]:
-        """Give the features of queries and keys, the heads side by side."""
-        return positive_features(self.query(x), mask), positive_features(self.key(x), mask)
+        """Return the features of queries and keys, with the heads side by side."""
+        q, k = (rearrange(t, "b h n d -> b n (h d)") for t in (self.queries(x), self.keys(x)))
+        return positive_features(q, mask), positive_features(k, mask)
 
     def plan(self, x: Tokens, mask: Mask) -> KernelPlan:
         q, k = self.features(x, mask)

@@ -3,19 +3,21 @@
     y_i = sum_c softmax_c(q_i . (E^T K)_c / sqrt(d)) (F^T V)_c      E, F: max_length x k, learned
 
 Every query sees k mixtures of tokens instead of N tokens. A shorter row uses the first rows of E
-and F; padded tokens are zero before they are mixed. E^T (X W) = (E^T X) W, so a layer compresses
-its tokens and projects the k results: where keys and values share E, this is done once for both.
+and F; padded tokens are set to zero before they are mixed. E^T (X W) = (E^T X) W, so a layer
+compresses its tokens and projects the k results; if keys and values share E, it compresses once.
 
-    sharing       none: E and F per head          headwise: one E and one F for all heads
+    sharing       none: E and F for each head     headwise: one E and one F for all heads
                   key-value: E = F for all heads  layerwise: that one E in every layer
     projection    linear: E as it is              mean-pool: means of windows, nothing is learned
-                  conv: windows weighed by one learned kernel, the same for every channel
+                  conv: windows weighted by one learned kernel, the same for every channel
 
 Paper:  Wang et al. (2020), https://arxiv.org/abs/2006.04768
 Cost:   time O(N k d), memory O(N d + k d); it adds max_length k parameters (times 2 H if unshared).
 Choice: E and F start Xavier-uniform, as in the official release; a kernel starts as the mean.
-Choice: windows have ceil(max_length / k) tokens whatever the row's length, so that padding moves
-        none of them; a window without a real token is hidden, a mean is taken over real tokens.
+Choice: rotary positions turn the keys before they are mixed, since a mixture has no position. The
+        keys of all tokens are then computed.
+Choice: windows have ceil(max_length / k) tokens whatever the row's length, so that padding does not
+        move them; a window without a real token is hidden, and a mean is taken over real tokens.
 """
 
 import math
@@ -31,8 +33,10 @@ from jaxtyping import Bool, Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from longarena.attention.base import Attention, Mixer, MixerCard, Place, visible_keys
-from longarena.attention.convolution import Convolving
+from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.convolution import Convolving
+from longarena.attention.ops.visible import visible_keys
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -43,7 +47,7 @@ CompressedMask: TypeAlias = Bool[Tensor, "batch k"]
 
 
 class LinformerOptions(Options):
-    """`k` compressed keys; who shares a projection, and of which kind it is."""
+    """`k` compressed keys, what shares a projection, and which kind of projection."""
 
     k: int = Field(128, gt=0)
     sharing: Literal["none", "headwise", "key-value", "layerwise"] = "key-value"
@@ -51,7 +55,7 @@ class LinformerOptions(Options):
 
 
 class Compression(nn.Module, ABC):
-    """Turns the positions of (B, H or 1, N, c) into fewer; the input is zero at padding."""
+    """Mixes the positions of (B, H or 1, N, c) into fewer; the input is zero at padding."""
 
     window_size: int | None = None
 
@@ -93,7 +97,7 @@ class MeanPool(Compression):
 
 
 class Convolution(Compression, Convolving):
-    """Each window weighed by a learned kernel, for each head or one for all; stride = its size."""
+    """Each window weighted by a learned kernel, for each head or one for all; stride = size."""
 
     window_size: int
 
@@ -114,7 +118,7 @@ COMPRESSIONS: dict[str, Callable[[int, int, int], Compression]] = {
 
 
 def windows(x: Tensor, size: int, dim: int = 1) -> Tensor:
-    """Cut a dimension into windows of this size; the last one is filled up with zeros."""
+    """Cut a dimension into windows of this size; zeros fill the last one."""
     behind = [0, 0] * (x.ndim - 1 - dim) + [0, -x.shape[dim] % size]
     cut: Tensor = F.pad(x, behind).unflatten(dim, (-1, size))  # type: ignore[no-untyped-call]
     return cut
@@ -123,14 +127,14 @@ def windows(x: Tensor, size: int, dim: int = 1) -> Tensor:
 def compressed_attention(
     q: Heads, k: CompressedKeys, v: CompressedValues, visible: CompressedMask | None
 ) -> Values:
-    """Attend by softmax to the keys and values that are left."""
+    """Attend by softmax to the compressed keys and values."""
     allowed = None if visible is None else visible[:, None, None, :]
     return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
 
 
 @dataclass(frozen=True)
 class LinformerPlan:
-    """Queries, compressed keys, and the mask of the tokens that they were made of."""
+    """Queries, compressed keys, and the mask of the tokens they were made from."""
 
     q: Heads
     k: CompressedKeys
@@ -140,18 +144,9 @@ class LinformerPlan:
 class Linformer(Attention[LinformerPlan]):
     """Softmax attention to compressed keys and values."""
 
-    card = MixerCard(
-        name="linformer",
-        title="Linformer",
-        family="low rank",
-        paper="https://arxiv.org/abs/2006.04768",
-        year=2020,
-        time="N k",
-        memory="N + k",
-        exponent=1.0,
-        sketch={"k": 16},
-    )
+    card = CARDS["linformer"]
     options_type = LinformerOptions
+    takes_rotary = True
 
     def __init__(
         self, place: Place, options: LinformerOptions, previous: Mixer | None = None
@@ -159,7 +154,7 @@ class Linformer(Attention[LinformerPlan]):
         super().__init__(place, options, previous)
         self.options = options
         self.owned = nn.ModuleList()
-        # a plain tuple: what is borrowed from the layer below is trained and saved there, once
+        # a plain tuple: what is borrowed from the layer below is trained and saved only there
         self.compress_keys_and_values = self._compressions(previous)
 
     def _compressions(self, previous: Mixer | None) -> tuple[Compression, Compression]:
@@ -180,26 +175,34 @@ class Linformer(Attention[LinformerPlan]):
         return made[0], made[-1]
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
+        if self.place.rotary:
+            return super().forward(x, mask)
         compress_keys, compress_values = self.compress_keys_and_values
         real = x.masked_fill(~mask[..., None], 0.0)[:, None]
         for_keys = compress_keys(real, mask)
         shared = compress_values is compress_keys
         for_values = for_keys if shared else compress_values(real, mask)
         k, v = self.project(for_keys, self.key), self.project(for_values, self.value)
-        y = compressed_attention(self.split(self.query(x)), k, v, compress_keys.visible(mask))
+        y = compressed_attention(self.queries(x), k, v, compress_keys.visible(mask))
         merged: Tensor = self.output(rearrange(y, "b h n d -> b n (h d)"))
         return merged
 
     def project(self, compressed: Tensor, projection: nn.Linear) -> CompressedKeys:
-        """Project what all heads share, or what each head has of its own, into heads."""
+        """Project into heads what all heads share, or what each head has of its own."""
         weight = rearrange(projection.weight, "(h d) w -> h w d", h=self.place.num_heads)
         return compressed @ weight
 
     def plan(self, x: Tokens, mask: Mask) -> LinformerPlan:
+        return LinformerPlan(self.queries(x), self._compressed_keys(x, mask), mask)
+
+    def _compressed_keys(self, x: Tokens, mask: Mask) -> CompressedKeys:
         compress_keys, _ = self.compress_keys_and_values
+        if self.place.rotary:
+            real_keys = self.keys(x).masked_fill(~mask[:, None, :, None], 0.0)
+            compressed: Tensor = compress_keys(real_keys, mask)
+            return compressed
         real = x.masked_fill(~mask[..., None], 0.0)[:, None]
-        k = self.project(compress_keys(real, mask), self.key)
-        return LinformerPlan(self.split(self.query(x)), k, mask)
+        return self.project(compress_keys(real, mask), self.key)
 
     def apply(self, plan: LinformerPlan, v: Values) -> Values:  # type: ignore[override]
         compress_keys, compress_values = self.compress_keys_and_values

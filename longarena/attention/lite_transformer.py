@@ -6,18 +6,18 @@ Long-short range attention (LSRA) splits the channels of a token in two:
     near  = W_out convolve(glu(W_in second part))         lightweight convolution (`convolution.py`)
     y     = [far, near]
 
-so that attention need not spend itself on neighbours. Nothing joins the two parts here: that is
-left to the feed-forward behind. With `dynamic` every position predicts its kernel from itself.
+so that attention need not model neighbours. The mixer does not join the two parts; the feed-forward
+after it does. With `dynamic` every position predicts its kernel from its own token.
 
 Paper:  Wu et al. (2020), https://arxiv.org/abs/2004.11886
-Cost:   time O(N^2 d + N K d), memory O(N d); attention has `split` of the channels, no more.
-Choice: heads keep their size, so half of the channels have half of the heads; a head of the other
-        half is a group of channels with one kernel.
+Cost:   time O(N^2 d + N K d), memory O(N d); attention has only `split` of the channels.
+Choice: heads keep their size, so half of the channels have half of the heads; a head of the
+        convolution is a group of channels with one kernel.
 Choice: the gated unit has its share of the `qkv_width`; in the authors' code, too, a convolution
         may have another width than the tokens.
-Choice: padding is zero to the convolution, as is all beyond the ends of a sequence.
-Choice: the feed-forward behind it is flat, no wider than the model, as in the paper, whatever the
-        recipe's `mlp_width` says; `flat=false` takes that.
+Choice: to the convolution padding is zero, and so is everything beyond the ends of a sequence.
+Choice: the feed-forward after it is flat, that is, no wider than the model, as in the paper,
+        whatever the recipe's `mlp_width` says; `flat=false` follows the recipe.
 """
 
 from dataclasses import replace
@@ -29,8 +29,10 @@ from einops import rearrange
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
-from longarena.attention.base import Mixer, MixerCard, Place, projection
-from longarena.attention.convolution import Convolving, Kernels, convolve
+from longarena.attention.base import Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.convolution import Convolving, Kernels, convolve
+from longarena.attention.ops.projection import projection
 from longarena.attention.transformer import Transformer, TransformerOptions
 from longarena.errors import UserError
 from longarena.options import Options
@@ -80,10 +82,10 @@ class Convolution(Convolving):
 
 
 class LiteTransformerOptions(Options):
-    """`split` of the channels attend; the others are convolved with a `kernel` of so many tokens.
+    """`split` of the channels attend; the others are convolved with a kernel of `kernel` tokens.
 
-    `auto` takes 3, 7, 15, 31 from the lowest layer up, then 31. A `flat` feed-forward is no wider
-    than the model.
+    `auto` takes 3, 7, 15, 31 from the lowest layer up, then stays at 31. A `flat` feed-forward is
+    no wider than the model.
     """
 
     split: float = Field(0.5, gt=0, lt=1)
@@ -102,18 +104,9 @@ class LiteTransformerOptions(Options):
 class LiteTransformer(Mixer):
     """Multi-head long-short range attention."""
 
-    card = MixerCard(
-        name="lite-transformer",
-        title="Lite Transformer",
-        family="combination of patterns",
-        paper="https://arxiv.org/abs/2004.11886",
-        year=2020,
-        time="N^2 on a part of the channels",
-        memory="N",
-        exponent=2.0,
-        decodes=True,
-    )
+    card = CARDS["lite-transformer"]
     options_type = LiteTransformerOptions
+    takes_rotary = True
 
     def __init__(
         self, place: Place, options: LiteTransformerOptions, previous: Mixer | None = None
@@ -137,7 +130,7 @@ class LiteTransformer(Mixer):
 
 
 def _split(place: Place, share: float) -> tuple[Place, Place]:
-    """Share out channels and heads; each part has a head at least."""
+    """Divide channels and heads; each part has at least one head."""
     num_heads = max(1, round(share * place.num_heads))
     others = max(1, place.num_heads - num_heads)
     width, other_width = _share_out("width", place.width, share, (num_heads, others))
@@ -151,7 +144,7 @@ def _split(place: Place, share: float) -> tuple[Place, Place]:
 def _share_out(
     name: str, channels: int, share: float, num_heads: tuple[int, int]
 ) -> tuple[int, int]:
-    """Split channels in two; the heads of each part must be able to share them evenly."""
+    """Split channels in two; the heads of each part must divide them evenly."""
     first = round(share * channels)
     for part, heads in zip((first, channels - first), num_heads, strict=True):
         if part == 0 or part % heads:

@@ -3,21 +3,22 @@
     y_i = sum_j softmax_j(q_i . k_j / sqrt(d)) v_j      j in the block of i, or in `neighbours`
                                                         more blocks on either side
 
-A token never hears of anything further away than its block: the arena's measure of how much a task
-needs long range at all. With neighbours, sight grows by so many blocks from layer to layer.
+A token learns nothing about what lies outside its block, so this shows how much of a task can be
+solved without long range. With neighbours, the reach grows by as many blocks from layer to layer.
 
 Paper:  Tay et al. (2021), https://arxiv.org/abs/2011.04006 (the baseline "Local Attention")
 Cost:   time O(N b d), memory O(N d), for blocks of b.
-Choice: blocks are contiguous, which the release meant too but its reshape made strided. When
-        causal, a query sees its block up to itself and the neighbours before.
+Choice: blocks are contiguous. The release intended that too, but its reshape made them strided.
+        When causal, a query sees its block up to itself and the neighbours before it.
 """
 
 from dataclasses import dataclass
 
 from pydantic import Field
 
-from longarena.attention.base import Attention, Mixer, MixerCard, Place
-from longarena.attention.blocks import (
+from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.blocks import (
     Pattern,
     Window,
     attend,
@@ -82,20 +83,9 @@ class LocalOptions(Options):
 class Local(Attention[LocalPlan]):
     """Multi-head softmax attention inside blocks."""
 
-    card = MixerCard(
-        name="local",
-        title="Local Attention",
-        family="fixed patterns",
-        paper="https://arxiv.org/abs/2011.04006",
-        year=2021,
-        time="N b",
-        memory="N",
-        exponent=1.0,
-        decodes=True,
-        causal=True,
-        sketch={"block": 8},
-    )
+    card = CARDS["local"]
     options_type = LocalOptions
+    takes_rotary = True
 
     def __init__(self, place: Place, options: LocalOptions, previous: Mixer | None = None) -> None:
         super().__init__(place, options, previous)
@@ -107,7 +97,7 @@ class Local(Attention[LocalPlan]):
             pattern = neighbouring_blocks(mask, block, neighbours, self.place.causal)
         else:
             pattern = own_block(mask, block, self.place.causal)
-        return LocalPlan(self.split(self.query(x)), self.split(self.key(x)), pattern)
+        return LocalPlan(self.queries(x), self.keys(x), pattern)
 
     def apply(self, plan: LocalPlan, v: Values) -> Values:  # type: ignore[override]
         return attend(plan.pattern, plan.q, plan.k, v)

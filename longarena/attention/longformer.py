@@ -1,19 +1,21 @@
-"""Longformer: a sliding window for every token, and a few global tokens that see and are seen.
+"""Longformer: a sliding window for every token, and global tokens that see and are seen by all.
 
     y_i = softmax over j with |i - j| <= window / 2 and over the global j, of q_i . k_j / sqrt(d)
     y_g = softmax over all j of q'_g . k'_j / sqrt(d), applied to v'_j      for a global token g,
-                                                                            by own projections
+                                                                            with its own weights
 
-A dilated head looks as many keys far but only at every `dilation`-th. The positions of one
-remainder then form a sequence of their own, in which the window is a plain one again.
+A dilated head sees the same number of keys, but only every `dilation`-th position. The positions
+with one remainder then form a sequence of their own, in which the window is a plain one.
 
 Paper:  Beltagy et al. (2020), https://arxiv.org/abs/2004.05150
 Cost:   time O(N (w + g) d), memory O(N d), for a window of w and g global tokens.
 Choice: the window is w // 2 keys on either side and the token itself, as in the authors' code.
-Choice: a window's queries read the global tokens by the ordinary keys and values, as in their code.
+Choice: the queries of the windows use the ordinary keys and values of the global tokens, as in
+        their code.
 Choice: a global token's k'_j and v'_j are never computed: q'_g . (W x_j) = (W^T q'_g) . x_j, and
-        sum_j a_j (W x_j) = W (sum_j a_j x_j). The result is the same, the cost g of N projections.
-Choice: `apply` spreads one set of values by all rows; `forward` gives the global rows their own.
+        sum_j a_j (W x_j) = W (sum_j a_j x_j). The result is the same, at the cost of g projections
+        instead of N. Rotary positions turn every k'_j by another angle, so there k' is computed.
+Choice: `apply` uses one set of values for all rows; `forward` gives the global rows their own.
 """
 
 from collections.abc import Iterator
@@ -26,13 +28,16 @@ from jaxtyping import Float
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from longarena.attention.base import Attention, Mixer, MixerCard, Place, projection, visible_keys
-from longarena.attention.blocks import Pattern, Window, attend, sliding_window
+from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.blocks import Pattern, Window, attend, sliding_window
+from longarena.attention.ops.projection import projection
+from longarena.attention.ops.visible import visible_keys
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
 
-# queries per problem: smaller blocks see fewer keys in vain, larger ones share more of them
+# queries per problem: smaller blocks load fewer keys that no query sees, larger ones share more
 BLOCK = 64
 
 
@@ -46,18 +51,22 @@ class DilatedHeads:
 
 @dataclass(frozen=True)
 class GlobalRows:
-    """The queries of the global tokens, mapped back to where the tokens themselves are keys."""
+    """The queries of the global tokens, and their keys; None stands for the tokens themselves."""
 
-    q: Float[Tensor, "batch heads globals width"]
+    q: Float[Tensor, "batch heads globals key_size"]
+    k: Heads | None
     tokens: Tokens
     mask: Mask
     scale: float
 
     def attend(self, v: Values) -> Float[Tensor, "batch heads globals value_size"]:
         """Attend from the global tokens to all real ones."""
+        k = self.k
+        if k is None:
+            k = self.tokens[:, None].expand(-1, self.q.shape[1], -1, -1)
         return F.scaled_dot_product_attention(
             self.q,
-            self.tokens[:, None].expand(-1, self.q.shape[1], -1, -1),
+            k,
             v,
             attn_mask=visible_keys(self.mask)[:, None, None, :],
             scale=self.scale,
@@ -78,13 +87,20 @@ def window_attention(groups: list[DilatedHeads], q: Heads, k: Heads, v: Values) 
     """Attend from every token to its window and to the global tokens."""
     if len(groups) == 1:
         return attend(groups[0].pattern, q, k, v)
-    parts = [attend(g.pattern, q[:, g.heads], k[:, g.heads], v[:, g.heads]) for g in groups]
-    order = torch.tensor([head for group in groups for head in group.heads], device=q.device)
-    return torch.cat(parts, dim=1)[:, order.argsort()]
+    answers: dict[int, Tensor] = {}
+    for group in groups:
+        y = attend(group.pattern, *(pick(t, group.heads) for t in (q, k, v)))
+        answers |= dict(zip(group.heads, y.unbind(dim=1), strict=True))
+    return torch.stack([answers[head] for head in sorted(answers)], dim=1)
+
+
+def pick(t: Values, heads: list[int]) -> Float[Tensor, "batch picked length value_size"]:
+    """Take some of the heads, without an index that would first be copied to the device."""
+    return torch.stack([t[:, head] for head in heads], dim=1)
 
 
 def window(length: int, width: int, dilation: int) -> Window:
-    """Lay a window of `width` keys, `dilation` apart, around every query; no wider than needed."""
+    """Lay a window of `width` keys, `dilation` apart, around every query, no wider than needed."""
     steps = -(-length // dilation)
     reach = min(width // 2, steps - 1)
     return Window(min(BLOCK, steps), before=reach, after=reach, step=dilation)
@@ -101,19 +117,9 @@ class LongformerOptions(Options):
 class Longformer(Attention[LongformerPlan]):
     """Multi-head sliding windows; the first `global_tokens` positions are global."""
 
-    card = MixerCard(
-        name="longformer",
-        title="Longformer",
-        family="combination of patterns",
-        paper="https://arxiv.org/abs/2004.05150",
-        year=2020,
-        time="N w",
-        memory="N",
-        exponent=1.0,
-        decodes=True,
-        sketch={"window": 12},
-    )
+    card = CARDS["longformer"]
     options_type = LongformerOptions
+    takes_rotary = True
 
     def __init__(
         self, place: Place, options: LongformerOptions, previous: Mixer | None = None
@@ -129,7 +135,7 @@ class Longformer(Attention[LongformerPlan]):
 
     def plan(self, x: Tokens, mask: Mask) -> LongformerPlan:
         global_rows = self._global_rows(x, mask) if self.num_global_tokens else None
-        q, k = self.split(self.query(x)), self.split(self.key(x))
+        q, k = self.queries(x), self.keys(x)
         return LongformerPlan(q, k, list(self._groups(mask)), global_rows)
 
     def apply(self, plan: LongformerPlan, v: Values) -> Values:  # type: ignore[override]
@@ -143,7 +149,7 @@ class Longformer(Attention[LongformerPlan]):
         y = window_attention(plan.groups, plan.q, plan.k, self.split(self.value(x)))
         mixed: Tensor = self.output(rearrange(y, "b h n d -> b n (h d)"))
         if plan.global_rows is not None:
-            # in place, for nothing keeps what a projection returns: no copy of all the others
+            # in place: nothing else keeps what a projection returns, and no other row is copied
             mixed[:, : self.num_global_tokens] = self._global_outputs(plan.global_rows)
         return mixed
 
@@ -155,10 +161,14 @@ class Longformer(Attention[LongformerPlan]):
             yield DilatedHeads(heads, sliding_window(mask, around, num_global))
 
     def _global_rows(self, x: Tokens, mask: Mask) -> GlobalRows:
-        q = self.split(self.global_query(x[:, : self.num_global_tokens]))
+        q = self.rotated(self.split(self.global_query(x[:, : self.num_global_tokens])))
+        scale = self.place.head_size**-0.5
+        if self.place.rotary:
+            k = self.rotated(self.split(self.global_key(x)))
+            return GlobalRows(q, k, x, mask, scale)
         weight = rearrange(self.global_key.weight, "(h d) w -> h d w", h=self.place.num_heads)
         q = einsum(q, weight, "b h g d, h d w -> b h g w")
-        return GlobalRows(q, x, mask, self.place.head_size**-0.5)
+        return GlobalRows(q, None, x, mask, scale)
 
     def _global_outputs(self, rows: GlobalRows) -> Float[Tensor, "batch globals width"]:
         tokens = rows.tokens[:, None].expand(-1, self.place.num_heads, -1, -1)

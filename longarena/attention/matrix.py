@@ -1,7 +1,7 @@
 """The effective attention matrix of any mechanism: its answer to the N unit vectors.
 
-`apply(plan, v)` is linear in v, so its j-th column is what it makes of the j-th unit vector. They
-are fed in groups of the head's size, the size that the fast kernels are made for.
+`apply(plan, v)` is linear in v, so column j of the matrix is the result for the j-th unit vector.
+The unit vectors are fed in groups of the head's size, the size that the fast kernels are made for.
 """
 
 import torch
@@ -13,7 +13,7 @@ from longarena.shapes import Mask, Matrix, Tokens
 def matrix(mixer: Mixer, x: Tokens, mask: Mask) -> Matrix:
     """Return (B, H, N, N): how much of value j reaches position i."""
     if not isinstance(mixer, Attention):
-        raise ValueError(f"{type(mixer).__name__} has no attention matrix: it is no Attention")
+        raise ValueError(f"{type(mixer).__name__} has no attention matrix: it is not an Attention")
     batch, length, _ = x.shape
     unit = torch.eye(length, dtype=x.dtype, device=x.device)
     plan = mixer.plan(x, mask)

@@ -4,7 +4,7 @@ The softmax kernel is an average over directions w drawn from the normal distrib
 
     exp(q . k) = E_w[ exp(w . q - |q|^2 / 2) exp(w . k - |k|^2 / 2) ]
 
-so m draws give m positive features phi(x) = exp(w . x - |x|^2 / 2), and attention with them is a
+so m draws give m positive features phi(x) = exp(w . x - |x|^2 / 2), and attention with them uses a
 kernel that splits into two factors (`kernel.py`). The directions are orthogonal in blocks of d,
 which lowers the variance, and are redrawn during training. q and k are scaled by d^(-1/4).
 
@@ -13,13 +13,13 @@ With `kernel=relu` the features are relu(w . x) + 0.001: a kernel of its own, no
 Paper:  Choromanski et al. (2021), https://arxiv.org/abs/2009.14794
 Cost:   time O(N m d), memory O(N m + m d), per head. The error falls like 1 / sqrt(m); its factor
         grows exponentially with |q|^2 and |k|^2, so large q and k need far more features.
-Choice: factors that cancel in the quotient are left out or made to fit: a query's |q|^2 / 2 is
-        dropped, its largest feature is 1, and so is the largest of a row's real keys. All of them
-        are constants to the gradient, and nothing depends on padding or on other rows. They
-        cancel when causal too, though a later key's size then sets the scale of earlier ones.
+Choice: factors that cancel in the quotient are left out or chosen freely: a query's |q|^2 / 2 is
+        dropped, its largest feature is scaled to 1, and so is the largest of a row's real keys. The
+        gradient treats these scales as constants, and none depends on padding or on other rows.
+        They cancel when causal too, though a later key then sets the scale of earlier ones.
 Choice: no constant is added to the softmax features (the release adds 1e-6 to each).
 Choice: one projection serves all heads of a layer. It is a function of (seed, layer, draw) with
-        draw = step // redraw_every, and is saved with its number: what was trained is evaluated.
+        draw = step // redraw_every, and is saved with the weights: what was trained is evaluated.
 """
 
 import math
@@ -31,8 +31,10 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
-from longarena.attention.base import Attention, Mixer, MixerCard, Place, visible_keys
-from longarena.attention.kernel import KernelPlan, causal_kernel_attention, kernel_attention
+from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.kernel import KernelPlan, causal_kernel_attention, kernel_attention
+from longarena.attention.ops.visible import visible_keys
 from longarena.options import Options
 from longarena.seeding import torch_rng
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -52,7 +54,7 @@ def orthogonal_directions(num_features: int, size: int, rng: torch.Generator) ->
     num_blocks = math.ceil(num_features / size)
     normal = torch.randn(num_blocks, size, size, generator=rng, dtype=torch.float64)
     basis, triangle = torch.linalg.qr(normal)
-    # the signs of the triangle make the basis uniform among all, whatever the library's habit
+    # with the signs of the triangle every basis is equally likely, whatever the library returns
     basis = basis * triangle.diagonal(dim1=-2, dim2=-1).sign()[:, None, :]
     normal = torch.randn(num_features, size, generator=rng, dtype=torch.float64)
     lengths = torch.linalg.vector_norm(normal, dim=1, keepdim=True)
@@ -61,7 +63,7 @@ def orthogonal_directions(num_features: int, size: int, rng: torch.Generator) ->
 
 
 def softmax_features(q: Heads, k: Heads, projection: Projection, mask: Mask) -> KernelPlan:
-    """Give positive features whose products estimate exp(q . k / sqrt(d)), up to a constant."""
+    """Return positive features whose products estimate exp(q . k / sqrt(d)), up to a constant."""
     directions = projection.T * q.shape[-1] ** -0.25
     q_logits, k_logits = q @ directions, k @ directions
     half_square = k.square().sum(dim=-1, keepdim=True) / (2 * math.sqrt(k.shape[-1]))
@@ -79,7 +81,7 @@ def softmax_features(q: Heads, k: Heads, projection: Projection, mask: Mask) -> 
 
 
 def relu_features(q: Heads, k: Heads, projection: Projection, mask: Mask) -> KernelPlan:
-    """Give the features of generalised attention, relu(w . x) + 0.001."""
+    """Return the features of generalised attention, relu(w . x) + 0.001."""
     directions = projection.T * q.shape[-1] ** -0.25
     q_features, k_features = (
         (x @ directions).add_(RELU_EPSILON).clamp_min(RELU_EPSILON) for x in (q, k)
@@ -94,7 +96,7 @@ KERNELS: dict[str, Callable[[Heads, Heads, Projection, Mask], KernelPlan]] = {
 
 
 class PerformerOptions(Options):
-    """How many random features, of which kernel, and how many steps they last."""
+    """How many random features, of which kernel, and for how many steps they are used."""
 
     features: int = Field(128, gt=0)
     kernel: Literal["softmax", "relu"] = "softmax"
@@ -104,21 +106,12 @@ class PerformerOptions(Options):
 class Performer(Attention[KernelPlan]):
     """Multi-head `kernel_attention` with random features."""
 
-    card = MixerCard(
-        name="performer",
-        title="Performer",
-        family="kernels",
-        paper="https://arxiv.org/abs/2009.14794",
-        year=2020,
-        time="N m d (large q and k need far more features m)",
-        memory="N m + m d",
-        exponent=1.0,
-        decodes=True,
-        causal=True,
-    )
+    card = CARDS["performer"]
     options_type = PerformerOptions
+    takes_rotary = True
     projection: Tensor
-    draw_number: Tensor
+    # the number of the draw, kept on the host; None after loading, when it is not known
+    draw_number: int | None
 
     def __init__(
         self, place: Place, options: PerformerOptions, previous: Mixer | None = None
@@ -127,25 +120,30 @@ class Performer(Attention[KernelPlan]):
         self.redraw_every = options.redraw_every
         self.features_of = KERNELS[options.kernel]
         self.register_buffer("projection", torch.empty(options.features, place.head_size))
-        self.register_buffer("draw_number", torch.zeros((), dtype=torch.int64))
         self.draw(0)
+        self.register_load_state_dict_post_hook(_forget_draw)  # type: ignore[no-untyped-call]
 
     def begin_step(self, step: int) -> None:
         number = step // self.redraw_every
-        if number != int(self.draw_number):
+        if number != self.draw_number:
             self.draw(number)
 
     def draw(self, number: int) -> None:
-        """Replace the projection by the one of this number."""
+        """Replace the projection by the draw of this number."""
         rng = torch_rng(self.place.seed, "performer", self.place.layer, number)
         num_features, size = self.projection.shape
-        self.projection.copy_(orthogonal_directions(num_features, size, rng))
-        self.draw_number.fill_(number)
+        # rounded as at construction: a module of double precision must draw the same again
+        self.projection.copy_(orthogonal_directions(num_features, size, rng).float())
+        self.draw_number = number
 
     def plan(self, x: Tokens, mask: Mask) -> KernelPlan:
-        q, k = self.split(self.query(x)), self.split(self.key(x))
+        q, k = self.queries(x), self.keys(x)
         return self.features_of(q, k, self.projection, mask)
 
     def apply(self, plan: KernelPlan, v: Values) -> Values:  # type: ignore[override]
         attend = causal_kernel_attention if self.place.causal else kernel_attention
         return attend(plan, v)
+
+
+def _forget_draw(mixer: Performer, incompatible_keys: object) -> None:
+    mixer.draw_number = None

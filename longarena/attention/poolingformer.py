@@ -1,21 +1,23 @@
-"""Poolingformer: a sliding window, and on top of it a wider one over pooled keys and values.
+"""Poolingformer: a sliding window, then a wider one over pooled keys and values.
 
     y_i = softmax over |i - j| <= window_1 / 2 of q_i . k_j / sqrt(d), applied to v_j
     z_i = softmax over |i - t s| <= window_2 / 2 of q'_i . k'_t / sqrt(d), applied to v'_t
     output = W (y + z)
 
-Level two reads what level one wrote: q', k', v' are projections of y, and every `stride`-th
+Level two reads the output of level one: q', k', v' are projections of y, and every `stride`-th
 position stands for the `kernel` positions around it, whose k' and v' are pooled (`pooling.py`).
-Only the last quarter of the layers has the second level; the layers below have the window alone.
+Only the last quarter of the layers has the second level; the layers below have only the window.
 
 Paper:  Zhang et al. (2021), https://arxiv.org/abs/2105.04371
 Cost:   time O(N (w_1 + w_2 / s) d), memory O(N d).
-Choice: pooled positions are those of the whole sequence, t s for t = 0, 1, ..., not counted anew in
-        every query's window: each is pooled once and serves all queries. One whose own token is
-        padded does not exist.
-Choice: with `mix` level two reads the input of the layer; with `share_weights` it projects by the
-        matrices of level one. Both are the paper's ablations. y has the width of the values, so
-        shared weights need that of the tokens there, or `mix`.
+Choice: pooled positions are multiples of the stride in the whole sequence, t s for t = 0, 1, ...,
+        and not counted anew in every query's window: each is pooled once for all queries. A pooled
+        position whose own token is padded does not exist.
+Choice: rotary positions turn pooled keys by the positions t s, so that what a slot holds does not
+        depend on where it stands.
+Choice: with `mix` level two reads the input of the layer; with `share_weights` it uses the
+        projections of level one. Both are the paper's ablations. y is as wide as the values, so
+        shared weights need values as wide as the tokens, or `mix`.
 """
 
 from collections.abc import Iterator
@@ -27,17 +29,20 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from longarena.attention.base import Mixer, MixerCard, Place, projection
-from longarena.attention.blocks import Pattern, Window, attend, cut, gather, join, look_up
-from longarena.attention.blocks import sliding_window as window_pattern
-from longarena.attention.pooling import POOLS, Grid
+from longarena.attention.base import Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.blocks import Pattern, Window, attend, cut, gather, join, look_up
+from longarena.attention.ops.blocks import sliding_window as window_pattern
+from longarena.attention.ops.pooling import POOLS, Grid
+from longarena.attention.ops.projection import projection
+from longarena.attention.ops.rotary import rotate_by_position
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens
 
 Answers: TypeAlias = Float[Tensor, "batch length qkv_width"]
 
-# queries per problem: smaller blocks see fewer keys in vain, larger ones share more of them
+# queries per problem: smaller blocks load fewer keys that no query sees, larger ones share more
 BLOCK = 64
 
 
@@ -49,7 +54,7 @@ def sliding_window(mask: Mask, width: int) -> Pattern:
 
 
 def window_over_pooled(mask: Mask, grid: Grid, width: int) -> Pattern:
-    """Let every query see the pooled positions that stand in a window around it."""
+    """Let every query see the pooled positions in a window around it."""
     batch, length = mask.shape
     reach = min(width // 2, length - 1)
     block = min(BLOCK, length)
@@ -68,7 +73,7 @@ def window_over_pooled(mask: Mask, grid: Grid, width: int) -> Pattern:
 
 
 class Projections(nn.Module):
-    """The query, key and value of one level."""
+    """The query, key and value of one level, cut into heads."""
 
     def __init__(self, width: int, place: Place) -> None:
         super().__init__()
@@ -81,7 +86,7 @@ class Projections(nn.Module):
 
 
 class PoolingformerOptions(Options):
-    """Two windows, what is pooled in the wider one, and in how many of the last layers."""
+    """Two windows, how the wider one is pooled, and how many of the last layers have it."""
 
     window_1: int = Field(128, gt=0)
     window_2: int = Field(512, gt=0)
@@ -96,17 +101,9 @@ class PoolingformerOptions(Options):
 class Poolingformer(Mixer):
     """Multi-head sliding windows, in the last layers with a second level over pooled keys."""
 
-    card = MixerCard(
-        name="poolingformer",
-        title="Poolingformer",
-        family="combination of patterns",
-        paper="https://arxiv.org/abs/2105.04371",
-        year=2021,
-        time="N (w_1 + w_2 / s)",
-        memory="N",
-        exponent=1.0,
-    )
+    card = CARDS["poolingformer"]
     options_type = PoolingformerOptions
+    takes_rotary = True
 
     def __init__(
         self, place: Place, options: PoolingformerOptions, previous: Mixer | None = None
@@ -126,13 +123,14 @@ class Poolingformer(Mixer):
                     f"poolingformer: share_weights reads level one, {width} wide, by matrices for "
                     f"width {place.width}; choose qkv_width={place.width} or mix=true"
                 )
-            pool = POOLS[options.pool]
+            pool, grid = POOLS[options.pool], Grid(options.kernel, options.stride)
             self.pool_keys, self.pool_values = (
-                pool(Grid(options.kernel, options.stride), place) for _ in range(2)
+                pool(grid, place.num_heads, place.head_size) for _ in range(2)
             )
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         q, k, v = self.level_1(x)
+        q, k = self._rotated(q), self._rotated(k)
         y = rearrange(
             attend(sliding_window(mask, self.options.window_1), q, k, v), "b h n d -> b n (h d)"
         )
@@ -146,5 +144,10 @@ class Poolingformer(Mixer):
         q, k, v = level(x)
         grid = Grid(self.options.kernel, self.options.stride)
         pattern = window_over_pooled(mask, grid, self.options.window_2)
-        z = attend(pattern, q, self.pool_keys(k, mask), self.pool_values(v, mask))
+        k = self._rotated(self.pool_keys(k, mask), self.options.stride)
+        z = attend(pattern, self._rotated(q), k, self.pool_values(v, mask))
         return rearrange(z, "b h n d -> b n (h d)")
+
+    def _rotated(self, t: Heads, step: int = 1) -> Heads:
+        """Rotate queries or keys that stand `step` apart, if the positions are rotary."""
+        return rotate_by_position(t, step) if self.place.rotary else t

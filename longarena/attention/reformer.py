@@ -1,23 +1,24 @@
-"""Reformer: look only at tokens that a random rotation put into the same bucket.
+"""Reformer: attend only to tokens that a random rotation puts into the same bucket.
 
-Queries are keys too, and logits need only the large q_i . k_j, that is vectors of near direction.
-Each of `num_hashes` rounds sorts the tokens by bucket and cuts the order into chunks:
+Queries are keys too. The largest q_i . k_j dominate a softmax, that is, vectors of similar
+direction. Each of `num_hashes` rounds sorts the tokens by bucket and cuts the order into chunks:
 
     k_j = q_j / |q_j|                       bucket(q) = argmax [q R, -q R]
     y_i = sum_j softmax_j(q_i . k_j) v_j    over the j != i that some round shows to i:
                                             same bucket, same chunk or the one before it
 
-A token that sees no other sees itself. Several rounds are one softmax over the union of what they
-show: a pair belongs to the first round that shows it, and rounds are merged by their normalisers,
-as flash attention merges its blocks; the backward pass computes the logits again.
+A token that sees no other token sees itself. Several rounds form one softmax over the union of what
+they show: a pair belongs to the first round that shows it, and rounds are merged by their
+normalisers, as flash attention merges its blocks. The backward pass computes the logits again.
 
 Paper:  Kitaev et al. (2020), https://arxiv.org/abs/2001.04451
 Cost:   time O(rounds N (b d + log N)), memory O(N d), with b = bucket_size.
 Choice: a row of n real tokens has n / b buckets (made even), whatever the batch is padded to, and
         its first chunk has no chunk before it.
-Choice: beyond 64 buckets the number is written in digits of at most 64, each hashed by rotations of
-        its own (as in the authors' code), for one argmax over N / b columns would cost N^2 / b.
-Choice: rotations differ by head and by training step; in eval mode they are those of the seed.
+Choice: beyond 64 buckets the number of a bucket is written in digits of at most 64, each hashed by
+        its own rotations (as in the authors' code), since an argmax over N / b columns would cost
+        N^2 / b.
+Choice: rotations differ by head and by training step; in eval mode they depend on the seed alone.
 """
 
 from dataclasses import dataclass
@@ -29,8 +30,9 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
-from longarena.attention.base import Attention, Mixer, MixerCard, Place
-from longarena.attention.rounds import Rounds, attend_in_rounds, sort_in_rounds
+from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.lsh_attention import Rounds, attend_in_rounds, sort_in_rounds
 from longarena.options import Options
 from longarena.seeding import torch_rng
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -40,7 +42,7 @@ MAX_DIGIT = 64
 
 @dataclass(frozen=True)
 class ReformerPlan:
-    """Queries, the same at unit length as keys, and who is sorted beside whom."""
+    """Queries, keys (the queries at unit length), and the sorted orders of all rounds."""
 
     q: Heads
     k: Heads
@@ -48,12 +50,12 @@ class ReformerPlan:
 
 
 def even(count: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
-    """Round up to an even number; one stays one."""
+    """Round up to an even number; 1 stays 1."""
     return torch.where(count > 1, (count + 1) // 2 * 2, 1)
 
 
 def digits(length: Int[Tensor, " batch"], bucket_size: int) -> Int[Tensor, "2 batch"]:
-    """Tell the number of values of the low and the high digit of a row's bucket numbers.
+    """Count the values of the low and of the high digit of a row's bucket numbers.
 
     >>> digits(torch.tensor([10, 64, 65, 4096, 4097]), 64).tolist()
     [[1, 1, 2, 64, 34], [1, 1, 1, 1, 2]]
@@ -66,7 +68,7 @@ def digits(length: Int[Tensor, " batch"], bucket_size: int) -> Int[Tensor, "2 ba
 def hash_digit(
     rotated: Float[Tensor, "rounds batch heads length columns"], count: Int[Tensor, " batch"]
 ) -> Int[Tensor, "rounds batch heads length"]:
-    """Find the largest of [rotated, -rotated] among a row's first `count` / 2 columns."""
+    """Find the index of the largest of [rotated, -rotated] in a row's first `count` / 2 columns."""
     half = (count // 2)[:, None, None]
     columns = torch.arange(rotated.shape[-1], device=rotated.device)
     best = rotated.abs().masked_fill(columns >= half[..., None], -1.0).argmax(-1, keepdim=True)
@@ -76,7 +78,7 @@ def hash_digit(
 def hash_tokens(
     q: Heads, mask: Mask, rotations: Float[Tensor, "heads rounds size columns"], bucket_size: int
 ) -> Int[Tensor, "rounds batch heads length"]:
-    """Give every real token its bucket in each round; padding gets one behind all others."""
+    """Assign every real token a bucket in each round; padding gets a last bucket of its own."""
     counts = digits(mask.sum(dim=1), bucket_size)
     rotated = torch.einsum("bhnd,hrdc->rbhnc", q, rotations)
     low = hash_digit(rotated[..., : MAX_DIGIT // 2], counts[0])
@@ -87,7 +89,7 @@ def hash_tokens(
 
 
 class ReformerOptions(Options):
-    """`num_hashes` rounds of hashing; `bucket_size` tokens to a bucket on average."""
+    """`num_hashes` rounds of hashing, with `bucket_size` tokens in a bucket on average."""
 
     num_hashes: int = Field(2, gt=0)
     bucket_size: int = Field(64, gt=0)
@@ -96,19 +98,9 @@ class ReformerOptions(Options):
 class Reformer(Attention[ReformerPlan]):
     """Multi-head attention inside the buckets of a locality-sensitive hash."""
 
-    card = MixerCard(
-        name="reformer",
-        title="Reformer",
-        family="learnable patterns",
-        paper="https://arxiv.org/abs/2001.04451",
-        year=2020,
-        time="N log N",
-        memory="N",
-        exponent=1.0,
-        decodes=True,
-        sketch={"bucket_size": 8},
-    )
+    card = CARDS["reformer"]
     options_type = ReformerOptions
+    takes_rotary = True
     projections = ("query", "value", "output")
     rotations: Tensor
     step_rotations: Tensor
@@ -125,7 +117,7 @@ class Reformer(Attention[ReformerPlan]):
         self.step_rotations.copy_(self._draw(step))
 
     def plan(self, x: Tokens, mask: Mask) -> ReformerPlan:
-        q = self.split(self.query(x))
+        q = self.queries(x)
         rotations = self.step_rotations if self.training else self.rotations
         size = self.options.bucket_size
         buckets = self.choose(lambda: hash_tokens(q.detach(), mask, rotations, size))

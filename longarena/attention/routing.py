@@ -1,26 +1,28 @@
-"""Routing Transformer: tokens of one meaning meet in a cluster and attend to each other there.
+"""Routing Transformer: tokens of similar meaning share a cluster and attend to each other there.
 
 Queries are keys too and lie on a sphere, where k centroids per head follow them by k-means. Each
-centroid calls in the w positions that are nearest to it:
+centroid collects the w positions that are nearest to it:
 
     q_i = norm(W x_i)                cluster c = the w positions i with the largest q_i . mu_c
     y_i = mean over the clusters c of i of sum_(j in c) softmax_j(q_i . q_j / sqrt(d)) v_j
 
-A position in several clusters takes the mean, one in none gets nothing. The first half of the heads
-is local instead: a block and its two neighbours (`local.py`).
+A position in several clusters gets the mean, a position in none gets 0. The first half of the heads
+is local instead: a query sees its block and the two neighbours of that (`local.py`).
 
 The centroids are not trained by gradient. A training step adds up the queries that are nearest to
-each of them, and when it ends they move: mu_c <- unit(decay mu_c + (1 - decay) unit(sum_c)).
+each centroid, and then the centroids move: mu_c <- unit(decay mu_c + (1 - decay) unit(sum_c)).
 
 Paper:  Roy et al. (2020), https://arxiv.org/abs/2003.05997
 Cost:   time O(N k d + N w d), memory O(N k + N d), with w = N / k; k = sqrt(N) / 2 makes it
         O(N sqrt(N) d).
 Choice: a row of n real tokens has w = n / k (rounded up), whatever the batch is padded to.
-Choice: only the direction of a sum counts, so it is the same whether a batch comes whole, in pieces
-        (gradient accumulation) or from several devices, whose sums are added. A centroid that is
-        nearest to nobody stays.
-Choice: a forward pass that runs inside of a backward pass computes again what was counted, for
-        checkpointing or reversible layers, and is not counted.
+Choice: only the direction of a sum counts, so the result is the same whether a batch comes whole,
+        in parts (gradient accumulation) or from several devices, whose sums are added. A centroid
+        that is nearest to no query stays where it is.
+Choice: rotary positions turn the queries after the norm and the routing: a cluster collects tokens
+        by their meaning, wherever they stand.
+Choice: a forward pass inside a backward pass repeats one that was already counted, for
+        checkpointing or reversible layers, so it is not counted again.
 """
 
 import math
@@ -35,9 +37,10 @@ from jaxtyping import Bool, Float, Int
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from longarena.attention.base import Attention, Mixer, MixerCard, Place
-from longarena.attention.blocks import Pattern, attend, gather, look_up
+from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.cards import CARDS
 from longarena.attention.local import neighbouring_blocks
+from longarena.attention.ops.blocks import Pattern, attend, gather, look_up
 from longarena.options import Options
 from longarena.seeding import torch_rng
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -71,14 +74,14 @@ def sums_by_cluster(q: Heads, scores: Scores, mask: Mask) -> Centroids:
 
 
 def moved(centroids: Centroids, sums: Centroids, decay: float) -> Centroids:
-    """Turn each centroid a little towards its sum, on the sphere."""
+    """Move each centroid a little towards its sum, on the sphere."""
     mean = decay * centroids + (1 - decay) * F.normalize(sums, dim=-1)
     is_alone = (sums == 0).all(dim=-1, keepdim=True)
     return torch.where(is_alone, centroids, F.normalize(mean, dim=-1))
 
 
 def inside_clusters(members: Members, mask: Mask) -> Pattern:
-    """Let every query see the members of its clusters, and take the mean of their answers."""
+    """Let every query see the members of its clusters, and average the answers of its clusters."""
     batch, clusters, window, heads = members.shape
     rows, _ = look_up(mask, members)
     taken = _taken(mask, clusters, window)
@@ -100,20 +103,20 @@ def inside_clusters(members: Members, mask: Mask) -> Pattern:
 
 
 def _taken(mask: Mask, clusters: int, window: int) -> Bool[Tensor, "problems window"]:
-    """Tell how many members a cluster of a row really has; the table has room for the longest."""
+    """Tell which places of a cluster are taken; the table has room for the longest row."""
     size = (mask.sum(dim=1) + clusters - 1) // clusters
     taken = torch.arange(window, device=mask.device) < size[:, None]
     return taken.repeat_interleave(clusters, dim=0)
 
 
 def is_computing_again() -> bool:
-    """Tell whether a backward pass is under way, in which a forward pass only repeats one."""
+    """Tell whether a backward pass is running: a forward pass inside it only repeats another."""
     return torch._C._current_graph_task_id() != -1
 
 
 @dataclass(frozen=True)
 class RoutingPlan:
-    """Queries, which are keys too, and the patterns of the local and of the other heads."""
+    """Queries, which are keys too, and the patterns of the local and of the routed heads."""
 
     q: Heads
     near: Pattern
@@ -136,19 +139,9 @@ class RoutingOptions(Options):
 class Routing(Attention[RoutingPlan]):
     """Multi-head attention inside of clusters, each head with centroids of its own."""
 
-    card = MixerCard(
-        name="routing",
-        title="Routing Transformer",
-        family="learnable patterns",
-        paper="https://arxiv.org/abs/2003.05997",
-        year=2020,
-        time="N k + N^2 / k (N sqrt(N) for k about sqrt(N))",
-        memory="N k",
-        exponent=1.5,
-        decodes=True,
-        sketch={"block": 4},
-    )
+    card = CARDS["routing"]
     options_type = RoutingOptions
+    takes_rotary = True
     projections = ("query", "value", "output")
     centroids: Tensor
 
@@ -163,7 +156,7 @@ class Routing(Attention[RoutingPlan]):
         shape = (place.num_heads - self.num_local, count, place.head_size)
         start = torch.randn(shape, generator=torch_rng(place.seed, "centroids", place.layer))
         self.register_buffer("centroids", F.normalize(start, dim=-1))
-        # no buffer: what one device has gathered must not be made the same on all
+        # not a buffer: what one device has gathered must not be overwritten by another's
         self.gathered: Centroids | None = None
 
     def begin_step(self, step: int) -> None:
@@ -181,7 +174,7 @@ class Routing(Attention[RoutingPlan]):
         q = F.layer_norm(self.split(self.query(x)), (self.place.head_size,))
         members = self.choose(lambda: self.route(q[:, self.num_local :].detach(), mask))
         near = neighbouring_blocks(mask, self.options.block, neighbours=1)
-        return RoutingPlan(q, near, inside_clusters(members, mask))
+        return RoutingPlan(self.rotated(q), near, inside_clusters(members, mask))
 
     def apply(self, plan: RoutingPlan, v: Values) -> Values:  # type: ignore[override]
         q, far = plan.q, self.num_local
@@ -191,9 +184,9 @@ class Routing(Attention[RoutingPlan]):
         return torch.cat([attend(plan.near, q[:, :far], q[:, :far], v[:, :far]), y], dim=1)
 
     def route(self, q: Heads, mask: Mask) -> Members:
-        """Call the members of every cluster, and note in training who is nearest to whom."""
+        """Find the members of every cluster; in training, add up the queries nearest to each."""
         q = q.to(self.centroids.dtype)
-        # in half precision too many queries would be equally near
+        # in half precision too many queries would be equally near to a centroid
         with torch.autocast(q.device.type, enabled=False):
             scores = self.centroids @ q.mT
             if self.training and not is_computing_again():

@@ -3,17 +3,17 @@
 Induced set attention puts m learned points I between the tokens X:
 
     G = I + multihead(I, X)        the points read the sequence
-    H = norm(G + ff(norm(G)))      and think over what they read
+    H = norm(G + ff(norm(G)))      and process what they read
     Y = multihead(X, H)            every token reads the points
 
-Tokens hear of each other through the points only. Nothing depends on order: without positions, a
+Tokens reach each other through the points only. Nothing depends on order: without positions, a
 permutation of the tokens permutes the answers. The encoder's residual path and MLP around the mixer
 are the outer half of the second attention block.
 
 Paper:  Lee et al. (2019), https://arxiv.org/abs/1810.00825
 Cost:   time O(N m d), memory O(N d + m d), per head of size d.
 Choice: the feed-forward of the points is one linear map and a ReLU, as in the authors' code; norms
-        stand before it and behind the block, since the encoder around is pre-norm.
+        stand before it and after the block, since the encoder around the mixer is pre-norm.
 """
 
 from typing import TypeAlias
@@ -25,7 +25,10 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from longarena.attention.base import Mixer, MixerCard, Place, projection, visible_keys
+from longarena.attention.base import Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.projection import projection
+from longarena.attention.ops.visible import visible_keys
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens
 
@@ -36,7 +39,7 @@ Answers: TypeAlias = Float[Tensor, "batch vectors width"]
 
 
 class Multihead(nn.Module):
-    """Softmax attention from some vectors to others, which need not be as many."""
+    """Softmax attention from some vectors to others, which may differ in number."""
 
     def __init__(self, width: int, qkv_width: int, num_heads: int) -> None:
         super().__init__()
@@ -82,17 +85,7 @@ class SetTransformerOptions(Options):
 class SetTransformer(Mixer):
     """Multi-head induced set attention."""
 
-    card = MixerCard(
-        name="set-transformer",
-        title="Set Transformer",
-        family="memory",
-        paper="https://arxiv.org/abs/1810.00825",
-        year=2019,
-        time="N m",
-        memory="N + m",
-        exponent=1.0,
-        decodes=False,
-    )
+    card = CARDS["set-transformer"]
     options_type = SetTransformerOptions
 
     def __init__(

@@ -1,10 +1,10 @@
-"""Sparse Sinkhorn attention: learn to sort the blocks, then attend inside of blocks.
+"""Sparse Sinkhorn attention: learn to sort the blocks, then attend inside blocks.
 
-A small network reads a summary s_i of each block and says which block belongs beside it. Rows and
-columns of what it says are normalised in turn until they are nearly a permutation:
+A small network reads a summary s_i of each block and scores which block belongs beside it. The rows
+and columns of the scores are normalised in turn until they are nearly a permutation:
 
     R_i = W_2 relu(W_1 s_i + b_1) + b_2          P = normalise(... normalise((R + noise) / t))
-    sorted block i of the keys = sum_j P_ij (block j of the keys), likewise of the values
+    sorted block i of the keys = sum_j P_ij (block j of the keys), and likewise for the values
 
 A query attends to its own block and to the sorted block in the same place, by one softmax. With
 `sort_cut` = k (SortCut) every query attends to the first k sorted blocks instead. P is a smooth
@@ -12,13 +12,13 @@ function of R, so the network learns from the loss alone.
 
 Paper:  Tay et al. (2020), https://arxiv.org/abs/2002.11296
 Cost:   time O(N b d + N^2 d / b), memory O(N d + (N / b)^2), for blocks of b; SortCut O(N k b d).
-Choice: P is over a row's real blocks only. A token that is missing in the last block adds nothing
-        to a sorted block; a place to which no real token adds is no key at all.
-Choice: the summary is the mean of a block's real tokens (the paper's sum would belittle the last
-        block), each head reads its own part of it, and R is not cut at zero by a second relu.
-        The network reads tokens, so its layers are as wide as a head's part of the width.
+Choice: P covers a row's real blocks only. A token that is missing in the last block adds nothing to
+        a sorted block; a place to which no real token adds is not a key.
+Choice: the summary is the mean of a block's real tokens (with the paper's sum a short last block
+        would count less), each head reads its own part of it, and R has no second relu. The
+        network reads tokens, so its layers are as wide as a head's part of the width.
 Choice: the noise of a step depends on the seed, the layer and the step, and is the same for all
-        rows, so that devices and parts that share a batch sort as one would.
+        rows, so that a batch is sorted alike whether it comes whole, in parts or on many devices.
 """
 
 from collections.abc import Callable
@@ -31,8 +31,9 @@ from jaxtyping import Bool, Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from longarena.attention.base import Attention, Mixer, MixerCard, Place
-from longarena.attention.blocks import Pattern, Sets, attend, cut, cut_mask, join
+from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.blocks import Pattern, Sets, attend, cut, cut_mask, join
 from longarena.options import Options
 from longarena.seeding import torch_rng
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -48,7 +49,7 @@ Summaries = Float[Tensor, "batch heads blocks size"]
 def normalise(logits: Permutation, real: BlockMask, iterations: int) -> Permutation:
     """Normalise rows and columns in turn, in log space; columns are last and sum to one.
 
-    Blocks that are not real have neither row nor column.
+    Blocks that are not real have neither a row nor a column.
     """
     row_is_real, column_is_real = real[:, None, :, None], real[:, None, None, :]
     logits = logits.masked_fill(~(row_is_real & column_is_real), HIDDEN)
@@ -71,7 +72,7 @@ def summarise(x: Tokens, mask: Mask, block: int) -> Float[Tensor, "batch blocks 
 def only_real(t: Heads, mask: Mask) -> Heads:
     """Set keys or values at padding to zero, so that they add nothing to a sorted block.
 
-    The copy has each head in one piece, as the product with a permutation wants it.
+    The copy holds each head in one piece, the layout that the product with a permutation needs.
     """
     copy = t.clone(memory_format=torch.contiguous_format)
     return copy.masked_fill_(~mask[:, None, :, None], 0.0)
@@ -87,7 +88,7 @@ def blocks(t: Heads, block: int) -> KeyBlocks:
 def sorted_keys(
     permutation: Float[Tensor, "batch heads chosen blocks"], block: int
 ) -> Callable[[Heads], KeyBlocks]:
-    """Return the function that sorts the blocks of keys or values, which are zero at padding."""
+    """Return a function that sorts the blocks of keys or values, which must be zero at padding."""
 
     def sort(t: Heads) -> KeyBlocks:
         weights = permutation.to(t.dtype)
@@ -97,13 +98,13 @@ def sorted_keys(
 
 
 def beside_own_block(permutation: Permutation, mask: Mask, block: int) -> Pattern:
-    """Let every query see the sorted block in its place and its own block."""
+    """Let every query see its own block and the sorted block in the same place."""
     batch, length = mask.shape
     own = cut_mask(mask, block)
     sort = sorted_keys(permutation, block)
 
     def sets(k: Heads) -> Sets:
-        # joined before the blocks are folded into the batch, which would copy them once more
+        # joined before the blocks are folded into the batch; afterwards it would be one more copy
         return torch.cat([sort(k), blocks(k, block)], dim=3).flatten(0, 1)
 
     somewhere = rearrange(own, "(b n) 1 1 s -> b n s", b=batch).any(dim=1)
@@ -151,7 +152,7 @@ def _linear(heads: int, size_in: int, size_out: int) -> tuple[nn.Parameter, nn.P
 
 @dataclass(frozen=True)
 class SinkhornPlan:
-    """Queries, keys, the mask of the values, and the pattern of blocks, sorted ones among them."""
+    """Queries, keys, the mask of the values, and the pattern of own and sorted blocks."""
 
     q: Heads
     k: Heads
@@ -171,19 +172,10 @@ class SinkhornOptions(Options):
 class Sinkhorn(Attention[SinkhornPlan]):
     """Multi-head attention to sorted blocks, each head with an order of its own."""
 
-    card = MixerCard(
-        name="sinkhorn",
-        title="Sinkhorn Transformer",
-        family="learnable patterns",
-        paper="https://arxiv.org/abs/2002.11296",
-        year=2020,
-        time="N b + N^2 / b",
-        memory="N + (N / b)^2",
-        exponent=1.5,
-        decodes=True,
-        sketch={"block": 8},
-    )
+    card = CARDS["sinkhorn"]
     options_type = SinkhornOptions
+    takes_rotary = True
+    noise: Tensor
 
     def __init__(
         self, place: Place, options: SinkhornOptions, previous: Mixer | None = None
@@ -192,10 +184,10 @@ class Sinkhorn(Attention[SinkhornPlan]):
         self.options = options
         self.num_blocks = -(-place.max_length // options.block)
         self.network = SortingNetwork(place, self.num_blocks)
-        self.step = 0
+        self.register_buffer("noise", self._draw(0), persistent=False)
 
     def begin_step(self, step: int) -> None:
-        self.step = step
+        self.noise.copy_(self._draw(step))
 
     def plan(self, x: Tokens, mask: Mask) -> SinkhornPlan:
         block, count = self.options.block, self.options.sort_cut
@@ -204,24 +196,24 @@ class Sinkhorn(Attention[SinkhornPlan]):
             pattern = beside_own_block(permutation, mask, block)
         else:
             pattern = first_sorted_blocks(permutation, mask, block, count)
-        q, k = self.split(self.query(x)), self.split(self.key(x))
+        q, k = self.queries(x), self.keys(x)
         return SinkhornPlan(q, only_real(k, mask), mask, pattern)
 
     def apply(self, plan: SinkhornPlan, v: Values) -> Values:  # type: ignore[override]
         return attend(plan.pattern, plan.q, plan.k, only_real(v, plan.mask))
 
     def permutation(self, x: Tokens, mask: Mask) -> Permutation:
-        """Say which block belongs beside which."""
+        """Return the weight of every block in every sorted block."""
         block = self.options.block
         real = cut_mask(mask, block).any(dim=-1).view(len(mask), -1)
         logits = self.network(self.split(summarise(x, mask, block)))
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         if self.training:
-            logits = logits + self._noise()[..., : real.shape[1], : real.shape[1]].to(logits)
+            logits = logits + self.noise[..., : real.shape[1], : real.shape[1]].to(logits)
         return normalise(logits / self.options.temperature, real, self.options.iterations)
 
-    def _noise(self) -> Float[Tensor, "heads blocks blocks"]:
-        """Draw a step's Gumbel noise, the same however many and long the rows are."""
-        rng = torch_rng(self.place.seed, "noise", self.place.layer, self.step)
+    def _draw(self, step: int) -> Float[Tensor, "heads blocks blocks"]:
+        """Draw a step's Gumbel noise, which does not depend on the number or length of the rows."""
+        rng = torch_rng(self.place.seed, "noise", self.place.layer, step)
         shape = (self.place.num_heads, self.num_blocks, self.num_blocks)
         return -torch.empty(shape).exponential_(generator=rng).log()

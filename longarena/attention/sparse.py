@@ -1,18 +1,18 @@
-"""Sparse Transformer: two thin patterns that together reach everything in two steps.
+"""Sparse Transformer: two sparse patterns that together reach every position in two steps.
 
     strided   first: the `stride` positions on either side    second: all positions a multiple of
                                                               `stride` away
-    fixed     first: the own block of `stride` positions      second: the last `summary` positions
+    fixed     first: the query's block of `stride` positions  second: the last `summary` positions
                                                               of every block
 
-Half of the heads take the first part and half the second; `merged` gives every head the union.
+Half of the heads use the first part and half the second; `merged` gives every head the union.
 
 Paper:  Child et al. (2019), https://arxiv.org/abs/1904.10509
 Cost:   time O(N sqrt(N) d) for a stride near sqrt(N); memory O(N d), merged O(N sqrt(N)).
 Choice: the paper's patterns look back only; here they look both ways, unless causal.
-Choice: of an odd number of heads the first part takes one more; a single head takes the first part
+Choice: with an odd number of heads the first part has one more; a single head uses the first part
         in even layers and the second in odd ones, the paper's other way to divide them.
-Choice: a query whose part holds no real key (before the first summary, say) gets 0.
+Choice: a query whose part holds no real key (for example before the first summary) gets 0.
 Choice: `stride=auto` is the square root of max_length, rounded up to a multiple of 8.
 """
 
@@ -26,8 +26,10 @@ from jaxtyping import Bool, Float
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from longarena.attention.base import Attention, Mixer, MixerCard, Place
-from longarena.attention.blocks import (
+from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.local import own_block
+from longarena.attention.ops.blocks import (
     Pattern,
     Window,
     attend,
@@ -35,9 +37,8 @@ from longarena.attention.blocks import (
     cut_mask,
     join,
     sliding_window,
-    visible,
 )
-from longarena.attention.local import own_block
+from longarena.attention.ops.visible import visible
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -84,8 +85,8 @@ def summaries(
     """Let every query see the last positions of all blocks: the second part of `fixed`."""
     batch, length = mask.shape
     query = torch.arange(length, device=mask.device)[:, None]
-    key = torch.arange(length + -length % stride, device=mask.device)
-    key = key[key % stride >= stride - num_last]
+    starts = torch.arange(0, length, stride, device=mask.device)[:, None]
+    key = (starts + torch.arange(stride - num_last, stride, device=mask.device)).flatten()
     allowed = rearrange(
         cut_mask(mask, stride)[..., -num_last:], "(b n) 1 1 s -> b 1 1 (n s)", b=batch
     )
@@ -112,7 +113,7 @@ class DividedPlan:
     num_first: int
     first: Pattern
     second: Pattern
-    seeing: Bool[Tensor, "#batch 1 #length 1"] | None  # queries whose second part holds a key
+    seeing: Bool[Tensor, "#batch 1 #length 1"] | None  # queries whose second part has a real key
 
     def spread(self, v: Values) -> Values:
         q, k, n = self.q, self.k, self.num_first
@@ -122,7 +123,7 @@ class DividedPlan:
         if n < v.shape[1]:
             y = attend(self.second, q[:, n:], k[:, n:], v[:, n:])
             parts.append(y if self.seeing is None else y * self.seeing)
-        # joined with the heads behind the positions, as the output projection wants them
+        # joined with the heads after the positions, the layout that the output projection reads
         return torch.cat([y.transpose(1, 2) for y in parts], dim=2).transpose(1, 2)
 
 
@@ -156,22 +157,11 @@ def _logits(
 
 
 class Sparse(Attention[DividedPlan | MergedPlan]):
-    """Multi-head softmax attention over one of two thin patterns, or over both."""
+    """Multi-head softmax attention over one of two sparse patterns, or over both."""
 
-    card = MixerCard(
-        name="sparse",
-        title="Sparse Transformer",
-        family="fixed patterns",
-        paper="https://arxiv.org/abs/1904.10509",
-        year=2019,
-        time="N sqrt(N)",
-        memory="N (divided), N sqrt(N) (merged)",
-        exponent=1.5,
-        decodes=True,
-        causal=True,
-        sketch={"stride": 8, "summary": 2},
-    )
+    card = CARDS["sparse"]
     options_type = SparseOptions
+    takes_rotary = True
 
     def __init__(self, place: Place, options: SparseOptions, previous: Mixer | None = None) -> None:
         super().__init__(place, options, previous)
@@ -186,7 +176,7 @@ class Sparse(Attention[DividedPlan | MergedPlan]):
             )
 
     def plan(self, x: Tokens, mask: Mask) -> DividedPlan | MergedPlan:
-        q, k = self.split(self.query(x)), self.split(self.key(x))
+        q, k = self.queries(x), self.keys(x)
         first, second = self._patterns(mask)
         if self.options.merged:
             return MergedPlan((first, second), merged_weights(first, second, q, k))
@@ -198,7 +188,7 @@ class Sparse(Attention[DividedPlan | MergedPlan]):
         return plan.spread(v)
 
     def _patterns(self, mask: Mask) -> tuple[Pattern, Pattern]:
-        """Make the two parts; when merged, the second leaves out what the first has."""
+        """Make the two parts; when merged, the second leaves out what the first covers."""
         stride, causal, merged = self.stride, self.place.causal, self.options.merged
         if self.options.pattern == "strided":
             return near(mask, stride, causal), columns(mask, stride, causal, merged)
@@ -207,7 +197,7 @@ class Sparse(Attention[DividedPlan | MergedPlan]):
 
 
 def automatic_stride(max_length: int) -> int:
-    """Take the square root of the longest length, which makes both parts equally thin.
+    """Take the square root of the longest length, which makes both parts equally sparse.
 
     >>> automatic_stride(4096), automatic_stride(2000)
     (64, 48)
@@ -216,5 +206,5 @@ def automatic_stride(max_length: int) -> int:
 
 
 def num_first_heads(place: Place) -> int:
-    """Count the heads that take the first part; a single head takes it in even layers."""
+    """Count the heads that use the first part; a single head uses it in even layers."""
     return 1 - place.layer % 2 if place.num_heads == 1 else (place.num_heads + 1) // 2

@@ -1,21 +1,21 @@
-"""Synthesizer: attention weights that are made up instead of found by comparing tokens.
+"""Synthesizer: attention weights that are synthesised instead of found by comparing tokens.
 
     y_i = sum_j softmax_j(S_ij) v_j
 
     random              S = R                     R: max_length x max_length, learned or fixed
-    factorized-random   S = R_1 R_2^T             of this rank, learned or fixed
-    dense               S_i = relu(x_i W) T^T     T: max_length x d; each token says where it looks
-    factorized-dense    S_ij = a_i[j // b] b_i[j % b], two such answers of about sqrt(max_length)
+    factorized-random   S = R_1 R_2^T             of rank `rank`, learned or fixed
+    dense               S_i = relu(x_i W) T^T     T: max_length x d; each token predicts its logits
+    factorized-dense    S_ij = a_i[j // b] b_i[j % b], two such predictions of sqrt(max_length)
 
-With `dot_product` the logits are a mixture of S and q . k / sqrt(d), whose two weights are learned
-and sum to one. A shorter row uses the first rows and columns of every table.
+With `dot_product` the logits are a mixture of S and q . k / sqrt(d) with two learned weights that
+sum to one. A shorter row uses the first rows and columns of every table.
 
 Paper:  Tay et al. (2021), https://arxiv.org/abs/2005.00743
-Cost:   time O(N^2 d), by nature: nothing here is sparse or short. Memory O(N d): factorized-random
-        and dense are dot products, the other two are computed block by block (`scores.py`). The
-        weights of factorized-random are the same for the whole batch and made once (`shared.py`).
-        `random` has H max_length^2 parameters.
-Choice: tables start such that logits have unit variance. As elsewhere, nothing has a bias.
+Cost:   time O(N^2 d), since every query attends to every key. Memory O(N d): factorized-random and
+        dense are dot products, the other two are computed block by block (`scores.py`). The weights
+        of factorized-random are the same for the whole batch and computed once
+        (`shared_logits.py`). `random` has H max_length^2 parameters.
+Choice: tables start so that logits have unit variance. As elsewhere, nothing has a bias.
 """
 
 import math
@@ -28,14 +28,18 @@ from einops import rearrange
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from longarena.attention.base import Attention, Mixer, MixerCard, Place, projection
-from longarena.attention.scores import DotScores, RowScores, Scores, SharedScores, attend, mix
+from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.projection import projection
+from longarena.attention.ops.rotary import rotate_by_position
+from longarena.attention.ops.scores import DotScores, RowScores, Scores, SharedScores, attend, mix
+from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens, Values
 
 
 class SynthesizerOptions(Options):
-    """Who makes the logits up, and whether dot products are mixed in."""
+    """How the logits are made, and whether dot products are mixed in."""
 
     variant: Literal["random", "factorized-random", "dense", "factorized-dense"] = (
         "factorized-random"
@@ -86,7 +90,7 @@ class FactorizedRandom(nn.Module):
 
 
 class Dense(nn.Module):
-    """Two layers that make of each token its logits: the second is a product with a table."""
+    """Two layers that turn each token into its logits; the second is a product with a table."""
 
     def __init__(self, place: Place, options: SynthesizerOptions) -> None:
         super().__init__()
@@ -97,7 +101,7 @@ class Dense(nn.Module):
 
 
 class FactorizedDense(nn.Module):
-    """Two short answers of each token, whose outer product is its logits."""
+    """Two short predictions for each token; their outer product is its logits."""
 
     def __init__(self, place: Place, options: SynthesizerOptions) -> None:
         super().__init__()
@@ -123,7 +127,7 @@ class Answer(nn.Module):
         self.table = nn.Parameter(table * math.sqrt(2 / place.head_size))
 
     def hidden(self, x: Tokens) -> Tensor:
-        """Give the inner layer, cut into heads."""
+        """Return the inner layer, cut into heads."""
         inner: Tensor = self.inner(x).relu()
         return rearrange(inner, "b n (h d) -> b h n d", h=self.num_heads)
 
@@ -144,11 +148,13 @@ class DotProduct(nn.Module):
             rearrange(project(x), "b n (h d) -> b h n d", h=self.place.num_heads)
             for project in (self.query, self.key)
         )
+        if self.place.rotary:
+            q, k = rotate_by_position(q), rotate_by_position(k)
         return DotScores(q / math.sqrt(self.place.head_size), k)
 
 
 class Mixture(nn.Module):
-    """Made-up logits and dot products, by two learned weights that sum to one."""
+    """Synthesised logits and dot products, with two learned weights that sum to one."""
 
     def __init__(self, synthetic: nn.Module, place: Place) -> None:
         super().__init__()
@@ -169,7 +175,7 @@ VARIANTS: dict[str, Callable[[Place, SynthesizerOptions], nn.Module]] = {
 
 
 def register(module: nn.Module, name: str, values: Tensor, trainable: bool) -> None:
-    """Give the module a tensor that is trained, or one that is only saved."""
+    """Register a tensor that is trained, or one that is only saved."""
     if trainable:
         module.register_parameter(name, nn.Parameter(values))
     else:
@@ -178,33 +184,29 @@ def register(module: nn.Module, name: str, values: Tensor, trainable: bool) -> N
 
 @dataclass(frozen=True)
 class SynthesizerPlan:
-    """The logits, in the form that is cheapest, and the keys that are real."""
+    """The logits, in their cheapest form, and the mask of the real keys."""
 
     scores: Scores
     mask: Mask
 
 
 class Synthesizer(Attention[SynthesizerPlan]):
-    """Softmax attention with made-up logits."""
+    """Softmax attention with synthesised logits."""
 
-    card = MixerCard(
-        name="synthesizer",
-        title="Synthesizer",
-        family="low rank",
-        paper="https://arxiv.org/abs/2005.00743",
-        year=2020,
-        time="N^2 by nature",
-        memory="N; random: max_length^2 parameters per head",
-        exponent=2.0,
-        decodes=True,
-    )
+    card = CARDS["synthesizer"]
     options_type = SynthesizerOptions
+    takes_rotary = True
     projections = ("value", "output")
 
     def __init__(
         self, place: Place, options: SynthesizerOptions, previous: Mixer | None = None
     ) -> None:
         super().__init__(place, options, previous)
+        if place.rotary and not options.dot_product:
+            raise UserError(
+                "synthesizer compares no queries with keys that could be rotated; choose "
+                "positions=learned or dot_product=true"
+            )
         synthetic = VARIANTS[options.variant](place, options)
         self.scores = Mixture(synthetic, place) if options.dot_product else synthetic
 

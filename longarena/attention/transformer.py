@@ -2,12 +2,12 @@
 
     y_i = sum_j softmax_j(q_i . k_j / sqrt(d)) v_j
 
-Fused kernels (flash attention) compute this without ever holding the N x N matrix; the option
-`materialised` gives the textbook form that does hold it, which is what the arena's paper timed.
+Fused kernels (flash attention) compute this without ever holding the N x N matrix. The option
+`materialised` chooses the textbook form that does hold it, which is what the arena's paper timed.
 
 Paper:  Vaswani et al. (2017), https://arxiv.org/abs/1706.03762
 Cost:   time O(N^2 d); memory O(N d) fused, O(N^2) materialised.
-Choice: no dropout on the weights, for it would force the N x N matrix; the encoder drops outputs.
+Choice: no dropout on the weights, since it would need the N x N matrix; the encoder drops outputs.
 """
 
 import math
@@ -16,14 +16,16 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from longarena.attention.base import Attention, Mixer, MixerCard, Place, visible_keys
+from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.visible import visible_keys
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
 
 
 @dataclass(frozen=True)
 class SoftmaxPlan:
-    """Queries, keys, and the keys that are real."""
+    """Queries, keys, and the mask of the real keys."""
 
     q: Heads
     k: Heads
@@ -33,7 +35,7 @@ class SoftmaxPlan:
 def softmax_attention(q: Heads, k: Heads, v: Values, mask: Mask, causal: bool = False) -> Values:
     """Attend by softmax with a fused kernel."""
     if causal:
-        # padding comes last, so no earlier query can see it: the mask has nothing to add
+        # padding comes last, so no real query can see it: the mask would change nothing
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
     keys = visible_keys(mask)[:, None, None, :]
     return F.scaled_dot_product_attention(q, k, v, attn_mask=keys)
@@ -61,19 +63,9 @@ class TransformerOptions(Options):
 class Transformer(Attention[SoftmaxPlan]):
     """Multi-head softmax attention, exact."""
 
-    card = MixerCard(
-        name="transformer",
-        title="Transformer",
-        family="full attention",
-        paper="https://arxiv.org/abs/1706.03762",
-        year=2017,
-        time="N^2",
-        memory="N (fused), N^2 (materialised)",
-        exponent=2.0,
-        decodes=True,
-        causal=True,
-    )
+    card = CARDS["transformer"]
     options_type = TransformerOptions
+    takes_rotary = True
 
     def __init__(
         self, place: Place, options: TransformerOptions, previous: Mixer | None = None
@@ -82,7 +74,7 @@ class Transformer(Attention[SoftmaxPlan]):
         self.attend = materialised_attention if options.materialised else softmax_attention
 
     def plan(self, x: Tokens, mask: Mask) -> SoftmaxPlan:
-        return SoftmaxPlan(self.split(self.query(x)), self.split(self.key(x)), mask)
+        return SoftmaxPlan(self.queries(x), self.keys(x), mask)
 
     def apply(self, plan: SoftmaxPlan, v: Values) -> Values:  # type: ignore[override]
         return self.attend(plan.q, plan.k, v, plan.mask, self.place.causal)

@@ -1,123 +1,172 @@
 """longarena data: prepare the data of a task, look at it, list what there is."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from longarena import tasks
-from longarena.cli.output import AsJson, Assignments, Output, Quiet
-from longarena.data import png
-from longarena.data.batches import TrainingBatches
-from longarena.data.files import write_atomically
-from longarena.data.ragged import Split, Store, collect
-from longarena.options import read_assignments
-from longarena.tasks.base import Task, default_home
-from longarena.tasks.listing import listing
-from longarena.tasks.prepare import open_prepared
-from longarena.tasks.prepare import prepare as prepare_task
-from longarena.tasks.sheet import sheet
+from longarena.cli.output import AsJson, Assignments, Output, Quiet, words
+from longarena.cli.rows import Cell, Row, cell, texts, values
+from longarena.cli.stopping import when_stopped
+
+if TYPE_CHECKING:
+    from longarena.data.dataset import Dataset, Split
+    from longarena.tasks.base import Task
 
 app = typer.Typer(no_args_is_help=True, help="Prepare data, look at it, list it.")
 
-TaskName = Annotated[str, typer.Argument(metavar="TASK", help="See `longarena list tasks`.")]
-Size = Annotated[float, typer.Option(help="The share of the data, for trials.")]
+TaskName = Annotated[
+    str, typer.Argument(metavar="TASK", help="A task; `longarena list tasks` names them.")
+]
+Size = Annotated[float, typer.Option(help="The share of the data to take, for trials.")]
 SplitName = Literal["train", "valid", "test"]
 BATCH_SIZE, TEXTS, PICTURES = 32, 3, 25
 
 
 @app.command()
+@when_stopped("nothing half-written stays, and a download goes on where it was")
 def prepare(
     name: TaskName,
-    source: Annotated[Path | None, typer.Option(help="A local archive or folder.")] = None,
+    source: Annotated[
+        Path | None, typer.Option(help="An archive or a folder to read instead of a download.")
+    ] = None,
     size: Size = 1.0,
     assignments: Assignments = None,
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
     """Download, read or generate the data of a task, once."""
+    from longarena.tasks.base import default_home
+    from longarena.tasks.prepare import prepare as prepare_task
+
     out = Output(quiet, json)
-    store = prepare_task(_task(name, assignments, size), default_home(), source, out.progress)
-    facts = _facts(store)
-    out.result(facts)
-    out.say(
-        *(f"{key}: {value}" for key, value in facts.items()), f"next: longarena data show {name}"
-    )
+    data = prepare_task(_task(name, assignments, size), default_home(), source, out.progress)
+    facts = _facts(data)
+    out.result(values([facts])[0])
+    out.say(*(f"{key}: {fact.text}" for key, fact in facts.items()))
+    out.next(_show_command(name, data, size, assignments or []))
 
 
 @app.command()
+@when_stopped("nothing was written")
 def show(
     name: TaskName,
-    split: Annotated[SplitName, typer.Option(help="Which examples.")] = "train",
+    split: Annotated[SplitName, typer.Option(help="The split to take them from.")] = "train",
     count: Annotated[int | None, typer.Option(min=1, help="How many examples.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The picture of an image task.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The file for the pictures.")] = None,
     size: Size = 1.0,
     assignments: Assignments = None,
+    quiet: Quiet = False,
+    json: AsJson = False,
 ) -> None:
     """Show examples of a task: as text, or as a sheet of pictures with their labels."""
-    task = _task(name, assignments, size)
+    task, output = _task(name, assignments, size), Output(quiet, json)
     shape = task.card.image_shape
-    number = count or (TEXTS if shape is None else PICTURES)
-    examples = _examples(task, split, number)
+    wanted = count or (TEXTS if shape is None else PICTURES)
+    examples = _examples(task, split, wanted)
+    number = min(wanted, len(examples))
+    labels = [int(label) for label in examples.labels[:number]]
     if shape is not None:
         path = out or Path(f"{name}-{split}.png")
-        write_atomically(path, png.encode(sheet(examples, number, shape)))
-        Output().say(f"{min(number, len(examples))} images with their labels: {path.resolve()}")
+        _write_sheet(path, examples, wanted, shape)
+        output.result({"picture": str(path), "labels": labels})
+        output.say(f"{number} images with their labels: {path.resolve()}")
         return
-    for example in range(min(number, len(examples))):
-        sequences = [examples.sequence(example, i) for i in range(examples.num_sequences)]
-        Output().say(task.describe(sequences, int(examples.labels[example])), "")
+    texts_ = [
+        task.describe([examples.sequence(i, j) for j in range(examples.num_sequences)], label)
+        for i, label in enumerate(labels)
+    ]
+    output.result([{"text": t, "label": n} for t, n in zip(texts_, labels, strict=True)])
+    output.say(*(f"{text}\n" for text in texts_))
 
 
 @app.command("list")
-def list_(json: AsJson = False) -> None:
-    """List what is prepared: place, size on disk, fingerprint, state."""
-    out = Output(is_json=json)
-    found = listing(default_home())
-    rows = [
+def list_(quiet: Quiet = False, json: AsJson = False) -> None:
+    """List what is prepared: its place, size on disk, fingerprint and state."""
+    from longarena.tasks.base import default_home
+    from longarena.tasks.listing import listing
+
+    out = Output(quiet, json)
+    rows: list[Row] = [
         {
-            "task": data.task,
-            "variant": data.variant,
-            "examples": " / ".join(f"{count:,}" for _, count in data.sizes),
-            "MB": f"{data.num_bytes / 1e6:,.1f}",
-            "fingerprint": data.fingerprint,
-            "state": data.state,
-            "folder": str(data.folder),
+            "task": cell(data.task),
+            "variant": cell(data.variant),
+            "examples": _counts(dict(data.sizes), " / ", with_names=False),
+            "MB": Cell(data.num_bytes / 1e6, f"{data.num_bytes / 1e6:,.1f}"),
+            "state": cell(data.state),
+            "fingerprint": cell(data.fingerprint),
+            "folder": cell(str(data.folder)),
         }
-        for data in found
+        for data in listing(default_home())
     ]
-    out.result(rows)
+    out.result(values(rows))
     if rows:
-        out.table("prepared data", list(rows[0]), [list(row.values()) for row in rows])
+        out.table("prepared data", list(rows[0]), texts(rows))
     else:
-        out.say(f"nothing is prepared under {default_home()}", "next: longarena data prepare TASK")
+        out.say(f"nothing is prepared under {default_home()}")
+        out.next("longarena data prepare listops")
 
 
-def _examples(task: Task, split: str, count: int) -> Split:
+def _show_command(name: str, data: "Dataset", size: float, assignments: Sequence[str]) -> str:
+    """Write the command that shows the data just prepared, which a source may have named."""
+    given = [*assignments]
+    other = str(data.facts["data"] or "")
+    if other and f"data={other}" not in (key.removeprefix("task.") for key in given):
+        given.append(f"data={other}")
+    settings = "".join(f" --set {quote(assignment)}" for assignment in given)
+    return words(f"longarena data show {name}{settings}", size=None if size == 1 else size)
+
+
+def _write_sheet(path: Path, examples: "Split", number: int, shape: tuple[int, int]) -> None:
+    from longarena.data import png
+    from longarena.data.files import write_atomically
+    from longarena.tasks.sheet import sheet
+
+    write_atomically(path, png.encode(sheet(examples, number, shape)))
+
+
+def _examples(task: "Task", split: str, count: int) -> "Split":
     """Take examples from the store, or generate just these if that is all it takes."""
+    from longarena.data.dataset import collect
+    from longarena.tasks.base import default_home
+    from longarena.tasks.prepare import open_prepared
+
     is_prepared = task.folder(default_home()).exists()
-    if split == "train" and task.is_generated and not task.dataset and not is_prepared:
+    if split == "train" and task.is_generated and not task.data and not is_prepared:
         chunks = (chunk for _, chunk in task.generate({"train": count}))
-        return collect(chunks, task.card.num_sequences)
+        return collect(chunks, task.signature.num_sequences)
     return open_prepared(task, default_home()).split(split)
 
 
-def _task(name: str, assignments: list[str] | None, size: float) -> Task:
+def _task(name: str, assignments: list[str] | None, size: float) -> "Task":
+    from longarena import tasks
+    from longarena.options import read_assignments
+
     options = read_assignments(assignments or [], section="task")
-    variant = str(options.pop("variant", ""))
-    return tasks.build(name, options, size, variant)
+    data = str(options.pop("data", ""))
+    return tasks.build(name, options, size, data)
 
 
-def _facts(store: Store) -> dict[str, str]:
-    train = store.split("train")
-    tokens, mean = int(train.num_tokens.sum()), train.num_tokens.mean()
+def _facts(data: "Dataset") -> Row:
+    from longarena.data.batches import TrainingBatches
+
+    train = data.split("train")
+    tokens, mean = int(train.num_tokens.sum()), float(train.num_tokens.mean())
     batch_size = min(BATCH_SIZE, len(train))
     padding = TrainingBatches(train, batch_size, seed=0).padding_share()
     return {
-        "data set": str(store.facts["dataset"] or "the task's own"),
-        "folder": str(store.folder),
-        "fingerprint": store.fingerprint,
-        "examples": ", ".join(f"{split} {count:,}" for split, count in store.sizes.items()),
-        "tokens": f"{tokens:,} in train, {mean:,.0f} an example",
-        "padding": f"{padding:.2%} of what a batch of {batch_size} computes",
+        "data set": Cell(data.facts["data"], str(data.facts["data"] or "the task's own")),
+        "folder": cell(str(data.folder)),
+        "fingerprint": cell(data.fingerprint),
+        "examples": _counts(data.sizes, ", ", with_names=True),
+        "tokens": Cell(tokens, f"{tokens:,} in train"),
+        "tokens per example": Cell(mean, f"{mean:,.0f}"),
+        "padding": Cell(padding, f"{padding:.2%} of what a batch of {batch_size} computes"),
     }
+
+
+def _counts(sizes: Mapping[str, int], between: str, *, with_names: bool) -> Cell:
+    parts = [f"{split} {count:,}" if with_names else f"{count:,}" for split, count in sizes.items()]
+    return Cell(dict(sizes), between.join(parts))

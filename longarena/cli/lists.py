@@ -1,163 +1,168 @@
 """longarena list: what there is to choose from, and what has been run."""
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from longarena import attention, tasks
-from longarena.cli.output import RUNS, AsJson, Output, Runs, StoreFolder
-from longarena.measure import SHAPES
-from longarena.model.build import build_classifier, num_parameters
-from longarena.options import Options
-from longarena.progress import duration
-from longarena.recipes.presets import PRESETS
-from longarena.store.families import FamilyTable, Member, Standing, family_table
-from longarena.store.folder import read_records
-from longarena.training.folder import RunFolder, all_runs
+from longarena.cli.output import RUNS, AsJson, Output, Quiet, Runs, StoreFolder
+from longarena.cli.rows import Cell, Row, cell, texts, values
+from longarena.errors import UserError
 
-What = Literal["tasks", "attention", "presets", "runs"]
-Row = dict[str, str]
+if TYPE_CHECKING:
+    from longarena.options import Options
+    from longarena.training.folder import RunFolder
+
+What = Literal["tasks", "mixers", "presets", "runs"]
 
 
 def list_(
-    what: Annotated[What | None, typer.Argument(help="One table only.")] = None,
+    what: Annotated[What | None, typer.Argument(help="Print this table only.")] = None,
     families: Annotated[
-        bool, typer.Option("--families", help="Attention by family, and where it stands here.")
+        bool,
+        typer.Option("--families", help="Order mixers by family, with its standings here."),
     ] = False,
     runs: Runs = RUNS,
     store: StoreFolder = None,
+    quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
-    """List tasks, attention mechanisms, presets or runs."""
-    out = Output(is_json=json)
-    makers: dict[str, Callable[[], list[Row]]] = {
+    """List tasks, mechanisms (mixers), presets or runs."""
+    out = Output(quiet, json)
+    if families:
+        if what not in (None, "mixers"):
+            raise UserError(f"--families orders mixers; leave it out to list {what}")
+        return _show_families(store or runs / "records", out)
+    makers: dict[str, Callable[[], Sequence[Row]]] = {
         "tasks": _tasks,
-        "attention": (lambda: _families(store or runs / "records")) if families else _attention,
+        "mixers": _mixers,
         "presets": _presets,
-        "runs": lambda: [_run(run) for run in all_runs(runs)],
+        "runs": lambda: _runs(runs),
     }
-    chosen = [what] if what else ["tasks", "attention", "presets"]
+    chosen = [what] if what else ["tasks", "mixers", "presets"]
     found = {name: makers[name]() for name in chosen}
-    out.result(found[what] if what else found)
+    out.result(values(found[what]) if what else {name: values(found[name]) for name in chosen})
     for name, rows in found.items():
         if rows:
-            out.table(name, list(rows[0]), [list(row.values()) for row in rows])
+            out.table(name, list(rows[0]), texts(rows))
         else:
             out.say(f"no {name} yet")
         out.say("")
+    if "mixers" in found:
+        out.next("longarena show mixer linear")
 
 
 def _tasks() -> list[Row]:
-    cards = [tasks.build(name, {}).card for name in tasks.TASKS]
+    from longarena import tasks
+
     return [
         {
-            "task": card.name,
-            "title": card.title,
-            "classes": str(card.num_classes),
-            "length": f"{card.max_length:,}" + (" x 2" if card.num_sequences == 2 else ""),
-            "train / valid / test": " / ".join(f"{n:,}" for n in card.sizes.values()),
-            "version": str(card.version),
-            "options": _options(tasks.TASKS[card.name].options_type),
+            "task": cell(card.name),
+            "title": cell(card.title),
+            "classes": cell(signature.num_classes),
+            "length": cell(signature.max_length),
+            "sequences": cell(signature.num_sequences),
+            "train / valid / test": Cell(
+                dict(card.sizes), " / ".join(f"{n:,}" for n in card.sizes.values())
+            ),
+            "version": cell(card.version),
+            "options": options_cell(tasks.TASKS[card.name].options_type),
         }
-        for card in cards
+        for task in (tasks.build(name, {}) for name in tasks.TASKS)
+        for card, signature in [(task.card, task.signature)]
     ]
 
 
-def _attention() -> list[Row]:
-    base = _parameters("transformer")
+def _mixers() -> list[Row]:
+    from longarena.attention import CARDS
+
     return [
         {
-            "mixer": name,
-            "title": mixer.card.title,
-            "family": mixer.card.family,
-            "year": str(mixer.card.year),
-            "time": mixer.card.time,
-            "memory": mixer.card.memory,
-            "decodes": "yes" if mixer.card.decodes else "no",
-            "causal here": "yes" if mixer.card.causal else "no",
-            "parameters": f"{_parameters(name) / base:.2f}x",
-            "options": _options(mixer.options_type),
+            "mixer": cell(name),
+            "title": cell(card.title),
+            "family": cell(card.family),
+            "year": _year(card.year),
+            "decodes": cell(card.decodes),
+            "causal here": cell(card.causal),
+            "time": cell(card.time),
+            "memory": cell(card.memory),
         }
-        for name, mixer in attention.MIXERS.items()
+        for name, card in CARDS.items()
     ]
 
 
-def _families(store: Path) -> list[Row]:
-    """Order the mechanisms by the families of the survey, each family named once."""
-    table = family_table(read_records(store))
-    families = [member.card.family for member in table.members]
-    return [
-        {
-            "family": "" if i and families[i - 1] == families[i] else families[i],
-            "mixer": member.mixer,
-            "year": str(member.card.year or ""),
-            "time": member.card.time,
-            "decodes": "yes" if member.card.decodes else "no",
-            **_standings(table, member),
-            "paper": member.card.paper,
-        }
-        for i, member in enumerate(table.members)
-    ]
+def _show_families(store: Path, out: Output) -> None:
+    """Order the mechanisms by the families of the survey, with their standings in some records."""
+    from longarena.records.folder import read_records
+    from longarena.report.findings import Findings
+    from longarena.report.tables.families import family_table
+    from longarena.table.plain import plain
+
+    table = family_table(Findings.of(read_records(store)).families)
+    out.result(plain(table))
+    out.show(table)
 
 
-def _standings(table: FamilyTable, member: Member) -> Row:
-    """Say where a mechanism stands in what the store has numbers of."""
-    row = {}
-    if table.length:
-        row[f"speed at {table.length:,}"] = _standing(member.speed, "{:.2f}x")
-        row[f"memory at {table.length:,}"] = _standing(member.memory, "{:.2f}x")
-    if table.num_tasks:
-        tasks_ = "1 task" if table.num_tasks == 1 else f"{table.num_tasks} tasks"
-        row[f"score, {table.preset}, {tasks_}"] = _standing(member.score, "{:.1%}")
-    return row
-
-
-def _standing(found: Standing | None, form: str) -> str:
-    return f"{form.format(found.value)} ({found.place} of {found.among})" if found else ""
-
-
-def _parameters(mixer: str) -> int:
-    """Count the parameters of the Text model around a mixer, under its defaults."""
-    config = SHAPES["text"].with_mixer(mixer, {})
-    return num_parameters(build_classifier(config, tasks.build("text", {}).card, seed=0))
+def _year(year: int) -> Cell:
+    return Cell(year or None, str(year or ""))
 
 
 def _presets() -> list[Row]:
-    return [
-        {
-            "preset": name,
-            "tasks": ", ".join(t for t in tasks.TASKS if make(t, "transformer", 0) is not None),
-            "about": (make.__doc__ or "").splitlines()[0],
-        }
-        for name, make in PRESETS.items()
-    ]
+    from longarena import tasks
+    from longarena.recipes.presets import PRESETS
+
+    rows: list[Row] = []
+    for name, make in PRESETS.items():
+        names = [task for task in tasks.TASKS if make(task, "transformer", 0) is not None]
+        about = (make.__doc__ or "").splitlines()[0]
+        rows.append(
+            {"preset": cell(name), "tasks": Cell(names, ", ".join(names)), "about": cell(about)}
+        )
+    return rows
 
 
-def _run(run: RunFolder) -> Row:
+def _runs(runs: Path) -> list[Row]:
+    from longarena.training.folder import all_runs
+
+    return [_run(run) for run in all_runs(runs)]
+
+
+def _run(run: "RunFolder") -> Row:
     recipe, record = run.read_recipe(), run.read_record()
     test = record.metrics.test if record else None
     return {
-        "run": run.path.name,
-        "task": recipe.task.name,
-        "mixer": recipe.model.mixer,
-        "preset": recipe.preset,
-        "seed": str(recipe.seed),
-        "state": record.status if record else "unfinished",
-        "step": f"{record.metrics.steps if record else run.last_step()}/{recipe.steps}",
-        "age": duration(time.time() - run.changed_at(), num_units=1),
-        "test accuracy": f"{test.accuracy:.2%}" if test else "",
+        "run": cell(run.path.name),
+        "task": cell(recipe.task.name),
+        "mixer": cell(recipe.model.mixer),
+        "preset": cell(recipe.preset),
+        "seed": Cell(recipe.seed, str(recipe.seed)),
+        "state": cell(record.status if record else "unfinished"),
+        "step": cell(record.metrics.steps if record else run.last_step()),
+        "steps": cell(recipe.steps),
+        "test": Cell(test.value, record.metric.write_with_unit(test.value))
+        if record and test
+        else cell(None),
+        "changed": _changed(run.changed_at()),
     }
 
 
-def _options(model: type[Options]) -> str:
+def _changed(seconds: float) -> Cell:
+    from longarena.progress import duration
+
+    when = datetime.fromtimestamp(seconds, UTC)
+    age = (datetime.now(UTC) - when).total_seconds()
+    return Cell(when.isoformat(timespec="seconds"), f"{duration(age, num_units=1)} ago")
+
+
+def options_cell(model: type["Options"]) -> Cell:
     """Write the options with their defaults.
 
     >>> from longarena.attention.transformer import TransformerOptions
-    >>> _options(TransformerOptions)
+    >>> options_cell(TransformerOptions).text
     'materialised=False'
     """
     fields = model.model_fields.items()
-    return ", ".join(f"{name}={field.get_default()}" for name, field in fields)
+    defaults = {name: field.get_default(call_default_factory=True) for name, field in fields}
+    return Cell(defaults, ", ".join(f"{name}={value}" for name, value in defaults.items()))

@@ -1,6 +1,7 @@
 """The commands, and the manners: a user's mistake is one line and exit code 2."""
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -11,6 +12,7 @@ from longarena.cli.lists import list_
 from longarena.cli.measure import measure
 from longarena.cli.report import report
 from longarena.cli.span import span
+from longarena.cli.stopping import was_interrupted
 from longarena.cli.sweep import sweep
 from longarena.cli.tour import tour
 from longarena.cli.train import evaluate, train
@@ -23,9 +25,32 @@ app = typer.Typer(
     name="longarena",
     help="The Long Range Arena for efficient Transformers: train, measure, compare.",
     no_args_is_help=True,
-    add_completion=False,
+    # boxes around the help would cost as much time as all the rest of it
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        from longarena.version import __version__
+
+        sys.stdout.write(f"longarena {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and end.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Take what stands before the command."""
+
+
 app.command("list")(list_)
 app.add_typer(data.app, name="data")
 app.add_typer(show.app, name="show")
@@ -49,6 +74,12 @@ def main() -> None:
         _end(str(stop), STOPPED)
     except (KeyboardInterrupt, typer.Abort):
         _end("stopped", STOPPED)
+    except Exception as error:
+        if not was_interrupted(error):
+            raise
+        _end("stopped", STOPPED)
+    if code == STOPPED:
+        _end("stopped", STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -59,4 +90,7 @@ def _one_line(error: Exception) -> str:
 
 def _end(line: str, code: int) -> None:
     sys.stderr.write(f"longarena: {line}\n")
+    # Python remembers a KeyboardInterrupt that went through an exec (a dataclass is made by one)
+    # and would end by the signal instead of by the code; the next exec makes it forget
+    exec("")
     sys.exit(code)

@@ -1,78 +1,71 @@
 """longarena measure: time, memory and operations of mechanisms, side by side."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longarena.cli.output import RUNS, AsJson, Output, Quiet, StoreFolder, Threads
+from longarena.cli import named
+from longarena.cli.output import RUNS, AsJson, Output, Quiet, StoreFolder, Threads, words
+from longarena.cli.stopping import when_stopped
+from longarena.cli.train import check_recipe
 from longarena.errors import UserError, unknown
-from longarena.measure import SHAPES, count, count_recipes
-from longarena.measure import measure as measure_mixers
-from longarena.measure.budget import read_amount
-from longarena.measure.candidate import read_recipes
-from longarena.measure.counting import Count
-from longarena.measure.session import LENGTHS
-from longarena.measure.summary import (
-    Row,
-    count_growth_rows,
-    count_rows,
-    growth_rows,
-    label,
-    prediction_rows,
-    training_rows,
-)
-from longarena.measure.work import BATCH_SIZE
-from longarena.runtime import set_up
-from longarena.store.record import MeasureRecord
 
-DEFAULT_LENGTHS = ",".join(map(str, LENGTHS))
+if TYPE_CHECKING:
+    from longarena.measure.counting import Count
+    from longarena.measure.work import Shape
+    from longarena.records.record import MeasureRecord
+    from longarena.table.table import Table
+
+DEFAULT_LENGTHS = ",".join(map(str, named.LENGTHS))
 DEFAULT_SHAPE, DEFAULT_PRESET = "text", "quick"
-COUNTING = "Counting (--cost)"
 
 
+@when_stopped("nothing was measured")
 def measure(
     mixers: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MIXER]...", help=r"local, local\[block=128], module:Class; or all."
+            metavar="[MIXER]...",
+            help="local, local[block=128] or module:Class; without any, all.",
         ),
     ] = None,
     lengths: Annotated[
         str | None,
         typer.Option(
-            help="Lengths with commas between.",
+            help="Lengths, separated by commas.",
             show_default=f"{DEFAULT_LENGTHS}; with --task its longest",
         ),
     ] = None,
-    batch: Annotated[int, typer.Option(min=1, help="Sequences per step.")] = BATCH_SIZE,
+    batch: Annotated[int, typer.Option(min=1, help="Sequences per step.")] = named.BATCH_SIZE,
     shape: Annotated[
         str | None,
-        typer.Option(help=f"The model's sizes: {', '.join(SHAPES)}.", show_default=DEFAULT_SHAPE),
+        typer.Option(
+            help=f"The model's sizes: {', '.join(named.SHAPES)}.", show_default=DEFAULT_SHAPE
+        ),
     ] = None,
-    inference: Annotated[bool, typer.Option("--inference", help="Time predictions too.")] = False,
-    session: Annotated[str | None, typer.Option(help="What belongs together; by the day.")] = None,
+    inference: Annotated[bool, typer.Option("--inference", help="Also time predictions.")] = False,
+    session: Annotated[
+        str | None, typer.Option(help="A name for what is compared; by default a new one each day.")
+    ] = None,
     cost: Annotated[
         bool,
         typer.Option(
             "--cost",
             help="Count the Mult-Adds of attention, convolution, feed-forward; time nothing.",
-            rich_help_panel=COUNTING,
         ),
     ] = False,
     task: Annotated[
         str | None,
         typer.Option(
-            help="Count the recipe of this task instead of a shape, at its longest length.",
-            rich_help_panel=COUNTING,
+            help="With --cost: count the recipe of this task instead of a shape.",
         ),
     ] = None,
     preset: Annotated[
         str | None,
         typer.Option(
-            help="The preset of that recipe.",
+            help="With --task: the preset of the recipe.",
             show_default=DEFAULT_PRESET,
-            rich_help_panel=COUNTING,
         ),
     ] = None,
     assignments: Annotated[
@@ -80,15 +73,13 @@ def measure(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Override one value of that recipe.",
-            rich_help_panel=COUNTING,
+            help="With --task: override one value of the recipe.",
         ),
     ] = None,
     max_mult_adds: Annotated[
         str | None,
         typer.Option(
-            help="Mark what takes more to predict one whole example: 500M, 1.5G, 2e9.",
-            rich_help_panel=COUNTING,
+            help="With --cost: mark what takes more to predict one example: 500M, 1.5G, 2e9.",
         ),
     ] = None,
     store: StoreFolder = None,
@@ -96,7 +87,13 @@ def measure(
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
-    """Measure a training step of mechanisms at several lengths: speed, memory, growth."""
+    """Measure a training step of mechanisms at several lengths: speed, memory and how they grow."""
+    from longarena.measure import SHAPES, count, count_recipes
+    from longarena.measure import measure as measure_mixers
+    from longarena.measure.budget import read_amount
+    from longarena.measure.candidate import read_recipes
+    from longarena.runtime import set_up
+
     given = {
         "--task": task,
         "--preset": preset,
@@ -115,26 +112,29 @@ def measure(
     set_up(threads)
     if task:
         recipes = read_recipes(mixers or (), task, preset or DEFAULT_PRESET, assignments or ())
+        for recipe in recipes:
+            check_recipe(recipe)
         found = count_recipes(recipes, lengths=chosen if lengths else None, progress=out.progress)
         return show_counts(found, limit, out)
     if cost:
         found = count(mixers or (), lengths=chosen, shape=chosen_shape, progress=out.progress)
         return show_counts(found, limit, out)
     folder = store or RUNS / "records"
-    records = measure_mixers(
-        mixers or (),
-        lengths=chosen,
-        batch_size=batch,
-        shape=chosen_shape,
-        inference=inference,
-        session=session,
-        store=folder,
-        progress=out.progress,
-    )
+    check_lengths(chosen, batch, chosen_shape)
+    with when_stopped(f"what was measured is in {folder}; the same command measures the rest"):
+        records = measure_mixers(
+            mixers or (),
+            lengths=chosen,
+            batch_size=batch,
+            shape=chosen_shape,
+            inference=inference,
+            session=session,
+            store=folder,
+            progress=out.progress,
+        )
     show(records, out)
-    out.say(
-        f"records in {folder / 'measure'}, session {records[0].session}", "next: longarena report"
-    )
+    out.say(f"records in {folder / 'measure'}, session {records[0].session}")
+    out.next(words("longarena report", store=store))
 
 
 def refuse_without(is_there: bool, needed: str, given: Mapping[str, object]) -> None:
@@ -142,6 +142,14 @@ def refuse_without(is_there: bool, needed: str, given: Mapping[str, object]) -> 
     for name, value in given.items():
         if value is not None and not is_there:
             raise UserError(f"{name} means nothing without {needed}; add {needed} or leave it out")
+
+
+def check_lengths(lengths: Sequence[int], batch_size: int, shape: "Shape") -> None:
+    """Refuse a length at which not even the tokens of every layer fit into the memory."""
+    from longarena.model.size import BYTES_PER_NUMBER, check_memory
+
+    num_bytes = max(lengths) * batch_size * shape.width * shape.depth * BYTES_PER_NUMBER
+    check_memory(f"length {max(lengths):,}", num_bytes, "choose smaller --lengths or --batch")
 
 
 def read_lengths(text: str) -> list[int]:
@@ -154,18 +162,18 @@ def read_lengths(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise UserError(
-            f"--lengths {text!r} is no list of whole numbers; write --lengths 1024,2048"
+            f"--lengths {text!r} is not a list of whole numbers; write --lengths 1024,2048"
         ) from None
 
 
-def show(records: Sequence[MeasureRecord], out: Output) -> None:
+def show(records: Sequence["MeasureRecord"], out: Output) -> None:
     """Print the tables of a session."""
+    from longarena.measure.summary import growth_table, label, prediction_table, training_table
+
     out.result([record.model_dump(mode="json") for record in records])
     first = records[0]
-    sizes = f"{first.model.depth} layers, width {first.model.width}, batch {first.batch_size}"
-    print_table(f"training step ({sizes})", training_rows(records), out)
-    print_table(f"prediction ({sizes})", prediction_rows(records), out)
-    print_table("growth with the length (exponents)", growth_rows(records), out)
+    for table in (training_table(records), prediction_table(records), growth_table(records)):
+        show_table(table, out)
     if first.limits:
         rate, copy = first.limits.flops_per_second, first.limits.copy_bytes_per_second
         out.say(f"the machine's limit: {rate / 1e9:.0f} GFLOP/s, {copy / 1e9:.1f} GB/s copied")
@@ -174,17 +182,18 @@ def show(records: Sequence[MeasureRecord], out: Output) -> None:
             out.say(f"{label(record)} at {record.length}: {record.status}: {record.reason}")
 
 
-def show_counts(counts: Sequence[Count], limit: float | None, out: Output) -> None:
+def show_counts(counts: Sequence["Count"], limit: float | None, out: Output) -> None:
     """Print the operations by kind of layer, and how they grow."""
+    from longarena.measure.summary import count_growth_table, count_table
+
     mark = [{} if limit is None else {"above_limit": c.mult_adds > limit} for c in counts]
     out.result([c.model_dump(mode="json") | m for c, m in zip(counts, mark, strict=True)])
-    print_table("Mult-Adds per token of a prediction", count_rows(counts, limit), out)
-    print_table("growth with the length (exponents)", count_growth_rows(counts), out)
+    for table in (count_table(counts, limit), count_growth_table(counts)):
+        show_table(table, out)
 
 
-def print_table(title: str, lines: Sequence[Row], out: Output) -> None:
-    """Print rows under the columns that any of them has."""
-    columns = list(dict.fromkeys(column for line in lines for column in line))
-    if lines:
-        out.table(title, columns, [[line.get(column, "") for column in columns] for line in lines])
+def show_table(table: "Table | None", out: Output) -> None:
+    """Print a table, if there is one."""
+    if table:
+        out.show(table)
         out.say("")

@@ -5,28 +5,36 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from longarena.errors import UserError
-from longarena.progress import SILENT, LineProgress, Progress, TerminalProgress
+
+if TYPE_CHECKING:
+    from longarena.progress import Progress
+    from longarena.table.table import Table
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
 Assignments = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override one value.")
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override one value; may be repeated."),
 ]
-Runs = Annotated[Path, typer.Option("--runs", help="The folder of the runs.")]
+Runs = Annotated[Path, typer.Option("--runs", help="The folder that holds the runs.")]
 StoreFolder = Annotated[
-    Path | None, typer.Option("--store", help="The folder of the records (RUNS/records).")
+    Path | None,
+    typer.Option("--store", help="The folder of the records.", show_default="RUNS/records"),
 ]
 Threads = Annotated[
-    int | None, typer.Option("--threads", min=1, help="CPU threads (all cores by default).")
+    int | None,
+    typer.Option("--threads", min=1, help="How many CPU threads to use.", show_default="all cores"),
 ]
 RUNS = Path("runs")
+PIPE_WIDTH = 200
+# the columns whose words are typed in other commands
+NAMES = {"run", "task", "mixer", "preset", "variant"}
 
 
 def existing(store: Path) -> Path:
@@ -41,6 +49,21 @@ def records_in(runs: Path, store: Path | None) -> Path:
     return existing(store) if store else runs / "records"
 
 
+def words(start: str, **options: object) -> str:
+    """Write a command with those options that were given.
+
+    >>> words("longarena report", runs=None, store=Path("my runs"))
+    "longarena report --store 'my runs'"
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    return " ".join([start, *(f"--{name} {quote(str(value))}" for name, value in given.items())])
+
+
+def unusual(runs: Path) -> Path | None:
+    """Return the folder of the runs if it must be named, for it is not the default."""
+    return None if runs == RUNS else runs
+
+
 @dataclass(frozen=True)
 class Output:
     """Where a command's words go."""
@@ -49,8 +72,12 @@ class Output:
     is_json: bool = False
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> "Progress":
         """Bars in a terminal, lines in a log, nothing when quiet."""
+        from rich.console import Console
+
+        from longarena.progress import SILENT, LineProgress, TerminalProgress
+
         if self.is_quiet:
             return SILENT
         console = Console(stderr=True)
@@ -66,14 +93,31 @@ class Output:
         if not self.is_json:
             sys.stdout.write("".join(f"{line}\n" for line in lines))
 
+    def next(self, *commands: str) -> None:
+        """Suggest commands, each on a line of its own so that it can be copied."""
+        self.say(*(f"{'next:' if i == 0 else '     '} {line}" for i, line in enumerate(commands)))
+
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table of texts."""
+        from longarena.table.table import Cell, Column, Row, Table
+
+        shown = tuple(Row(tuple(map(Cell, row))) for row in rows)
+        kinds = tuple(Column(name, "name" if name in NAMES else "text") for name in columns)
+        self.show(Table(title, title, kinds, shown))
+
+    def show(self, table: "Table") -> None:
         """Print a table for a person; a pipe gets it as wide as it needs."""
         if self.is_json:
             return
-        table = Table(*columns, title=title, title_justify="left", box=None, pad_edge=False)
-        for row in rows:
-            table.add_row(*row)
-        console = Console(highlight=False, markup=False)
+        from rich.console import Console
+
+        from longarena.table.terminal import fit, terminal
+
+        console = Console(highlight=False)
         if not console.is_terminal:
-            console.width = 200
-        console.print(table)
+            console.width = PIPE_WIDTH
+        widths = fit(table, console.width)
+        console.print(terminal(table, widths))
+        left_out = [each.line for at, each in enumerate(table.columns) if at not in widths]
+        if left_out:
+            self.say(f"too narrow for: {', '.join(left_out)} (widen it, or add --json)")

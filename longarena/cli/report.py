@@ -3,31 +3,37 @@
 import webbrowser
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longarena.cli.output import RUNS, AsJson, Output, Runs, StoreFolder, records_in
-from longarena.report.names import many
-from longarena.report.page import write_page
-from longarena.report.watch import watch as watch_store
-from longarena.store.folder import Records, read_records
+from longarena.cli.output import RUNS, AsJson, Output, Quiet, Runs, StoreFolder, records_in
+from longarena.cli.stopping import when_stopped
 
-OutFolder = Annotated[Path, typer.Option("--out", help="Where the page goes.")]
+if TYPE_CHECKING:
+    from longarena.records.folder import Records
+
+OutFolder = Annotated[Path, typer.Option("--out", help="The folder for the page.")]
 
 
+@when_stopped("the page is as it was, or half new: the same command writes all of it")
 def report(
     out: OutFolder = Path("report"),
     runs: Runs = RUNS,
     store: StoreFolder = None,
-    open_: Annotated[bool, typer.Option("--open", help="Open it in a browser.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Write it again when records change, until Ctrl-C.")
+        bool,
+        typer.Option("--watch", help="Write the page again whenever records change, until Ctrl-C."),
     ] = False,
+    quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
     """Write the page: leaderboard, costs, charts and a page per run, to be read offline."""
-    folder, output = records_in(runs, store), Output(is_json=json)
+    from longarena.records.folder import read_records
+    from longarena.report.page.page import write_page
+
+    folder, output = records_in(runs, store), Output(quiet, json)
     page = (out / "index.html").resolve()
     if watch:
         return _watch(folder, page, open_, output)
@@ -39,7 +45,7 @@ def report(
         webbrowser.open(page.as_uri())
 
 
-def counts(records: Records) -> dict[str, int]:
+def counts(records: "Records") -> dict[str, int]:
     """Count what is on the page."""
     recipes = [run.recipe for run in records.runs]
     mixers = {recipe.model.mixer for recipe in recipes}
@@ -55,24 +61,28 @@ def counts(records: Records) -> dict[str, int]:
     }
 
 
-def contents(records: Records) -> str:
+def contents(records: "Records") -> str:
     """Say in one line what is on the page."""
+    from longarena.report.formatting import many
+
     parts = [many(n, name.removesuffix("s")) for name, n in counts(records).items() if n]
-    return (
-        f"it has {', '.join(parts)}" if parts else "the store holds no record yet: longarena tour"
-    )
+    return f"it has {', '.join(parts)}" if parts else "there are no records yet: longarena tour"
 
 
 def _watch(folder: Path, page: Path, is_opened: bool, output: Output) -> None:
     """Keep the page up to date; Ctrl-C is how it is meant to end."""
+    from longarena.report.page.watch import watch as watch_store
+
     output.say(f"watching {folder}; Ctrl-C ends it", f"the page is {page}")
+    shown: dict[str, object] = {"page": str(page)}
     try:
         with closing(watch_store(folder, page.parent)) as pages:
             for records in pages:
-                output.result({"page": str(page)} | counts(records))
+                shown |= counts(records)
                 output.say(contents(records))
                 if is_opened:
                     webbrowser.open(page.as_uri())
                     is_opened = False
     except KeyboardInterrupt:
+        output.result(shown)
         output.say(f"no longer watching; the page stays at {page}")

@@ -4,17 +4,25 @@ from typing import Annotated
 
 import typer
 
-from longarena.cli.output import RUNS, AsJson, Output, Quiet, Runs, StoreFolder, Threads
-from longarena.measure.span import SAMPLES
-from longarena.measure.span import span as measure_span
-from longarena.runtime import set_up
-from longarena.store.folder import write_record
-from longarena.training.folder import find_run
+from longarena.cli import named
+from longarena.cli.output import (
+    RUNS,
+    AsJson,
+    Output,
+    Quiet,
+    Runs,
+    StoreFolder,
+    Threads,
+    unusual,
+    words,
+)
+from longarena.cli.stopping import when_stopped
 
 
+@when_stopped("nothing was written")
 def span(
     run: Annotated[str, typer.Argument(help="The id of a run, its beginning, or its folder.")],
-    samples: Annotated[int, typer.Option(min=1, help="How many validation samples.")] = SAMPLES,
+    samples: Annotated[int, typer.Option(min=1, help="How many examples.")] = named.SPAN_SAMPLES,
     runs: Runs = RUNS,
     store: StoreFolder = None,
     threads: Threads = None,
@@ -22,6 +30,11 @@ def span(
     json: AsJson = False,
 ) -> None:
     """Measure the mean distance between a query and what it attends to, by layer and head."""
+    from longarena.measure.span import span as measure_span
+    from longarena.records.folder import write_record
+    from longarena.runtime import set_up
+    from longarena.training.folder import find_run
+
     out = Output(quiet, json)
     set_up(threads)
     record = measure_span(find_run(runs, run), samples, out.progress)
@@ -37,4 +50,5 @@ def span(
     ]
     heads = [f"head {head + 1}" for head in range(len(record.spans[0]))]
     out.table("mean distance in tokens", ["", *heads], rows)
-    out.say(f"written to {path}", "next: longarena report")
+    out.say(f"written to {path}")
+    out.next(words("longarena report", runs=unusual(runs), store=store))

@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from longarena.cli.output import RUNS, AsJson, Output
+from longarena.cli.output import RUNS, AsJson, Output, Quiet, words
+from longarena.cli.stopping import when_stopped
 from longarena.errors import UserError
-from longarena.store.folder import read_records
-from longarena.store.merge import merge as merge_records
 
 app = typer.Typer(no_args_is_help=True, help="Unite records, check them.")
 
@@ -17,14 +16,18 @@ UNREADABLE = 1
 
 
 @app.command()
+@when_stopped("records that were added stay; the same command adds the rest")
 def merge(
     folder: Annotated[Path, typer.Argument(help="The records to add.")],
     into: Annotated[Path, typer.Option(help="The store that they are added to.")] = STORE,
+    quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
     """Add records to a store; nothing that is there is overwritten."""
+    from longarena.records.merge import merge as merge_records
+
     merged = merge_records(_folder(folder), into)
-    out = Output(is_json=json)
+    out = Output(quiet, json)
     out.result(
         {
             "added": list(map(str, merged.added)),
@@ -36,19 +39,22 @@ def merge(
     out.say(*(f"left out: {path}: {reason}" for path, reason in merged.unreadable.items()))
     out.say(
         f"{into}: {len(merged.added)} added, {len(merged.beside)} kept beside another run of the "
-        f"same recipe, {len(merged.known)} there already, {len(merged.unreadable)} left out",
-        f"next: longarena report --store {into}",
+        f"same recipe, {len(merged.known)} there already, {len(merged.unreadable)} left out"
     )
+    out.next(words("longarena report", store=into))
 
 
 @app.command()
 def check(
     folder: Annotated[Path, typer.Argument(help="The store to read.")] = STORE,
+    quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
     """Read every record and name those that cannot be read; exit code 1 if there are any."""
+    from longarena.records.folder import read_records
+
     found = read_records(_folder(folder))
-    out = Output(is_json=json)
+    out = Output(quiet, json)
     counts = {
         "runs": len(found.runs),
         "failures": len(found.failures),
@@ -66,5 +72,5 @@ def check(
 
 def _folder(folder: Path) -> Path:
     if not folder.is_dir():
-        raise UserError(f"{folder} is no folder; give a folder of records")
+        raise UserError(f"{folder} is not a folder; give a folder of records")
     return folder

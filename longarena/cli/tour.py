@@ -1,51 +1,68 @@
-"""longarena tour: the whole way once, on generated data, in ten minutes on two cores."""
+"""longarena tour: the whole way once, on generated data, in minutes on two cores.
+
+Choice: ListOps twice, short lists and longer ones: four small mechanisms learn both in minutes,
+        while Pathfinder stays at chance.
+"""
 
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from longarena.attention import find
-from longarena.cli.output import RUNS, Output, Quiet, Runs, Threads
+from longarena.cli.output import RUNS, AsJson, Output, Quiet, Runs, Threads, unusual, words
 from longarena.cli.report import OutFolder
+from longarena.cli.stopping import when_stopped
 from longarena.cli.sweep import FAILED
 from longarena.cli.train import describe
-from longarena.measure import SHAPES, measure
-from longarena.measure.speed import Patience
-from longarena.recipes.presets import preset
-from longarena.recipes.recipe import override
-from longarena.report import report
-from longarena.runtime import set_up
-from longarena.sweep import sweep
 from longarena.training.stop import Interrupted
 
-TASKS = ("listops", "pathfinder")
+if TYPE_CHECKING:
+    from longarena.sweep.drive import Standing
+
+SHORT_LISTS = ["task.min_length=8", "task.max_length=64", "task.max_depth=3"]
+LISTS: tuple[list[str], ...] = (SHORT_LISTS, [])
 # full attention, a fixed pattern, low rank, a kernel
 TRAINED = "transformer,local,linformer,linear"
-LENGTHS = (1024, 2048)
-# a first impression; `longarena measure` goes on until the numbers are steady
-HASTY = Patience(turn_seconds=0.2, min_turns=3, max_turns=3)
+LENGTHS = (512, 2048)
+KINDS: tuple["Standing", ...] = ("finished", "skipped", "failed")
 
 
+@when_stopped("runs and records so far are kept; the same command goes on from there")
 def tour(
     out: OutFolder = Path("report"),
     runs: Runs = RUNS,
-    attention: Annotated[str, typer.Option(help="Train these, commas between.")] = TRAINED,
-    measured: Annotated[str, typer.Option(help="Measure these, commas between.")] = "all",
-    steps: Annotated[int | None, typer.Option(min=1, help="Train this many steps.")] = None,
+    mixers: Annotated[
+        str, typer.Option(help="The mixers to train, separated by commas.")
+    ] = TRAINED,
+    measured: Annotated[str, typer.Option(help="The mixers to measure, or all.")] = "all",
+    steps: Annotated[int | None, typer.Option(min=1, help="Train this many steps instead.")] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     threads: Threads = None,
     quiet: Quiet = False,
+    json: AsJson = False,
 ) -> None:
-    """Generate data, train mechanisms on two tasks, measure all of them, write the page."""
-    output, store = Output(quiet), runs / "records"
-    trained = attention.split(",")
+    """Generate lists, train four mechanisms on them, measure all, write the page."""
+    from rich.console import Console
+
+    from longarena.attention import check
+    from longarena.measure import SHAPES, StoppingRule, measure
+    from longarena.recipes.presets import preset
+    from longarena.recipes.recipe import override
+    from longarena.report import report
+    from longarena.runtime import set_up
+    from longarena.sweep import sweep
+
+    output, store = Output(quiet, json), runs / "records"
+    trained = mixers.split(",")
     for mixer in trained:
-        find(mixer)
+        check(mixer)
     changes = [f"steps={steps}"] if steps else []
-    recipes = [override(preset(task, mixer), changes) for mixer in trained for task in TASKS]
+    recipes = [
+        override(preset("listops", mixer), [*lists, *changes])
+        for lists in LISTS
+        for mixer in trained
+    ]
     console = None if quiet else Console(stderr=True)
     done = sweep(recipes, runs, progress=output.progress, console=console)
     for entry in done.entries:
@@ -59,13 +76,17 @@ def tour(
         store=store,
         lengths=LENGTHS,
         shape=SHAPES["small"],
-        patience=HASTY,
+        # a first impression; `longarena measure` goes on until the numbers are steady
+        stopping_rule=StoppingRule(turn_seconds=0.2, min_turns=2, max_turns=2),
         progress=output.progress,
     )
     page = report(store, out).resolve()
-    output.say(
-        f"the page is {page}",
-        "next: longarena list · longarena train listops linear --seed 1 · longarena report --open",
+    output.result({"page": str(page)} | {kind: done.count(kind) for kind in KINDS})
+    output.say(f"the page is {page}")
+    output.next(
+        "longarena list",
+        words("longarena train listops linear --seed 1", runs=unusual(runs)),
+        words("longarena report --open", runs=unusual(runs)),
     )
     if open_:
         webbrowser.open(page.as_uri())

@@ -1,6 +1,7 @@
 """longarena train and evaluate: bring a run to its end, and look at it again."""
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,33 +14,34 @@ from longarena.cli.output import (
     Runs,
     StoreFolder,
     Threads,
+    unusual,
+    words,
 )
-from longarena.measure.budget import check_budget, read_amount
-from longarena.recipes.presets import preset as preset_recipe
-from longarena.recipes.recipe import Recipe, override
-from longarena.runtime import set_up
-from longarena.store.record import RunRecord
-from longarena.training.devices import is_first_process
-from longarena.training.folder import RunFolder, find_run
-from longarena.training.loop import evaluate_run
-from longarena.training.loop import train as train_recipe
+from longarena.cli.stopping import when_stopped
+
+if TYPE_CHECKING:
+    from longarena.recipes.recipe import Recipe
+    from longarena.records.record import RunRecord
 
 
+@when_stopped("nothing was trained")
 def train(
-    task: Annotated[str, typer.Argument(help="A task: see `longarena list tasks`.")],
+    task: Annotated[str, typer.Argument(help="A task; `longarena list tasks` names them.")],
     mixer: Annotated[str, typer.Argument(help="A mixer, or your own as module:Class.")],
-    preset: Annotated[str, typer.Option(help="The recipe to start from.")] = "quick",
+    preset: Annotated[str, typer.Option(help="The preset to start from.")] = "quick",
     seed: Annotated[int, typer.Option(min=0, help="The seed of everything random.")] = 0,
-    steps: Annotated[int | None, typer.Option(min=1, help="Train this many steps.")] = None,
-    devices: Annotated[int, typer.Option(min=1, help="Processes that share the run.")] = 1,
-    precision: Annotated[str | None, typer.Option(help="32, bf16-mixed or 16-mixed.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Train this many steps instead.")] = None,
+    devices: Annotated[int, typer.Option(min=1, help="How many processes share the run.")] = 1,
+    precision: Annotated[str | None, typer.Option(help="One of 32, bf16-mixed, 16-mixed.")] = None,
     compile: Annotated[bool, typer.Option("--compile", help="Compile the model first.")] = False,
     log: Annotated[
-        Literal["tensorboard"] | None, typer.Option(help="Write TensorBoard events too.")
+        Literal["tensorboard"] | None, typer.Option(help="Also write TensorBoard events.")
     ] = None,
     max_mult_adds: Annotated[
         str | None,
-        typer.Option(help="Refuse if one example takes more to predict: 500M, 1.5G, 2e9."),
+        typer.Option(
+            help="Refuse a model that takes more to predict one example: 500M, 1.5G, 2e9."
+        ),
     ] = None,
     assignments: Assignments = None,
     runs: Runs = RUNS,
@@ -48,66 +50,105 @@ def train(
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
-    """Train a mixer on a task; resumes by itself if the run was stopped."""
+    """Train a mixer on a task; a run that was stopped goes on where it was."""
+    from longarena.recipes.presets import preset as preset_recipe
+    from longarena.recipes.recipe import override
+    from longarena.runtime import set_up
+    from longarena.training.devices import is_first_process
+    from longarena.training.folder import RunFolder
+    from longarena.training.loop import train as train_recipe
+
     recipe = preset_recipe(task, mixer, preset, seed)
     changes = [f"steps={steps}"] if steps else []
     changes += [f'precision="{precision}"'] if precision else []
     changes += ["compile=true"] if compile else []
     recipe = override(recipe, [*changes, *(assignments or [])])
+    check_recipe(recipe)
     set_up(threads)
     if max_mult_adds is not None:
+        from longarena.measure.budget import check_budget, read_amount
+
         check_budget(recipe, read_amount(max_mult_adds))
-    out = Output(quiet, json)
-    record = train_recipe(
-        recipe,
-        runs,
-        store=store,
-        devices=devices,
-        tensorboard=log == "tensorboard",
-        progress=out.progress,
-    )
+    out, folder = Output(quiet, json), RunFolder.of(runs, recipe)
+    with when_stopped(f"what was saved is in {folder.path}; the same command goes on from there"):
+        record = train_recipe(
+            recipe,
+            runs,
+            store=store,
+            devices=devices,
+            tensorboard=log == "tensorboard",
+            progress=out.progress,
+        )
     if not is_first_process():
         return
     out.result(record.model_dump(mode="json"))
-    out.say(*describe(record), *_next(recipe, RunFolder.of(runs, recipe)))
+    out.say(*describe(record), f"  written to {folder.path}")
+    out.next(*_next(record, runs, store))
 
 
-def describe(record: RunRecord) -> list[str]:
+def check_recipe(recipe: "Recipe") -> None:
+    """Refuse a model that does not fit into this machine, before anything is built."""
+    from longarena.model.size import check_size
+    from longarena.recipes.recipe import build_task
+
+    signature = build_task(recipe).signature
+    check_size(recipe.model, signature.vocab_size, signature.max_length)
+
+
+def describe(record: "RunRecord") -> list[str]:
     """Say in two lines what a run found."""
-    recipe, metrics = record.recipe, record.metrics
+    recipe, metrics, write = record.recipe, record.metrics, record.metric.write_with_unit
     name = f"{recipe.task.name} {recipe.model.mixer} seed {recipe.seed} ({record.id})"
     if metrics.test is None or metrics.valid is None:
-        return [f"{name}: {record.outcome} at step {metrics.steps}; try a lower optimiser.rate"]
+        return [f"{name}: {record.outcome} at step {metrics.steps}"]
     return [
         f"{name}: {record.outcome} "
-        f"(majority class {metrics.majority:.2%}, validation {metrics.valid.accuracy:.2%})",
+        f"(without a model {write(metrics.level)}, validation {write(metrics.valid.value)})",
         f"  {metrics.steps_per_second:.2f} steps/s, {metrics.tokens_per_second:,.0f} tokens/s, "
         f"{metrics.parameters:,} parameters, {metrics.padding_share:.1%} padding",
     ]
 
 
-def _next(recipe: Recipe, folder: RunFolder) -> list[str]:
+def _next(record: "RunRecord", runs: Path, store: Path | None) -> list[str]:
+    """Suggest what to do with a run; one that diverged is tried again at a lower rate."""
+    from longarena.findings.changes import command
+    from longarena.recipes.recipe import override
+
+    named = unusual(runs)
+    if record.metrics.test is None:
+        recipe = record.recipe
+        slower = override(recipe, [f"optimiser.rate={recipe.optimiser.rate / 10:.3g}"])
+        again = command(slower)
+        return [words(again, runs=named, store=store)] if again else []
     return [
-        f"  written to {folder.path}",
-        f"next: longarena evaluate {recipe.id} · longarena report",
+        words(f"longarena evaluate {record.id}", runs=named),
+        words("longarena report", runs=named, store=store),
     ]
 
 
+@when_stopped("nothing was changed")
 def evaluate(
     run: Annotated[str, typer.Argument(help="The id of a run, its beginning, or its folder.")],
-    split: Annotated[Literal["train", "valid", "test"], typer.Option()] = "test",
+    split: Annotated[
+        Literal["train", "valid", "test"], typer.Option(help="The split to score it on.")
+    ] = "test",
     runs: Runs = RUNS,
     threads: Threads = None,
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
     """Score the best parameters of a run on a split."""
+    from longarena.runtime import set_up
+    from longarena.training.folder import find_run
+    from longarena.training.loop import evaluate_run
+
     out = Output(quiet, json)
     set_up(threads)
     folder = find_run(runs, run)
-    score = evaluate_run(folder, split, out.progress)
-    out.result(score.model_dump(mode="json"))
+    found = evaluate_run(folder, split, out.progress)
+    metric, score = found.metric, found.score
+    out.result({"metric": metric.name} | score.model_dump(mode="json"))
     out.say(
-        f"{folder.path.name} on {split}: accuracy {score.accuracy:.2%}, "
+        f"{folder.path.name} on {split}: {metric.name} {metric.write_with_unit(score.value)}, "
         f"loss {score.loss:.4f}, {score.examples:,} examples"
     )

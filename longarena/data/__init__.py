@@ -1,1 +1,1 @@
-"""Bytes to padded batches; knows no task."""
+"""From bytes to padded batches, for any task."""

@@ -2,10 +2,10 @@
 
 A source is a tar of any compression that tarfile reads, or the tree it unpacks to. Members are
 chosen by name and handed over as open files; nothing is unpacked to disk, and no path in an
-archive is ever used as a path. An archive of 8 GB is passed once and takes no memory.
+archive is ever used as a path. An archive of 8 GB is read once and never held in memory.
 
-Choice: an archive is read to its last byte even if all that is wanted came earlier, because the
-        checksum of gzip and xz stands at the end.
+Choice: an archive is read to its last byte even if everything wanted came earlier, because gzip
+        and xz have their checksum at the end.
 """
 
 import gzip
@@ -32,7 +32,7 @@ Members = Generator[tuple[str, IO[bytes]], None, None]
 
 @dataclass(frozen=True)
 class Source:
-    """A local archive, file or folder that is being read; `reading` gives one."""
+    """A local archive, file or folder that is being read; `reading` opens one."""
 
     path: Path
     bar: Bar
@@ -42,7 +42,7 @@ class Source:
         """Yield the name and content of every wanted file; read it before taking the next."""
         is_folder = self.path.is_dir()
         found = _files(self.path, wanted) if is_folder else _tar(self.path, self.bar, wanted)
-        # a generator that is left half-way would close its file only when it is collected
+        # a generator that is abandoned half-way would close its file only when it is collected
         self.opened.callback(found.close)
         return found
 
@@ -51,13 +51,13 @@ class Source:
 def reading(path: Path, bar: Bar | None = None) -> Iterator[Source]:
     """Open a source; reading it moves `bar` on, a megabyte at a time.
 
-    Every way in which reading a broken archive fails becomes one line.
+    However reading a broken archive fails, the error is one line.
     """
     try:
         with ExitStack() as opened:
             yield Source(path, bar or Bar(num_megabytes(path)), opened)
     except tarfile.ReadError:
-        raise UserError(f"{path} is no tar archive, or is cut off; fetch it again") from None
+        raise UserError(f"{path} is not a tar archive, or is cut off; fetch it again") from None
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, tarfile.TarError) as error:
         raise _damaged(path, error) from None
     except OSError as error:
@@ -101,7 +101,7 @@ def _tar(path: Path, bar: Bar, wanted: Wanted) -> Members:
             file = archive.extractfile(member) if member.isreg() and wanted(member.name) else None
             if file is not None:
                 yield member.name, file
-            # tarfile would keep the headers of all members, of which there may be millions
+            # tarfile would keep the headers of all members, and there may be millions
             archive.members.clear()  # type: ignore[attr-defined]
         content: Any = archive.fileobj
         while content.read(MEGABYTE):

@@ -1,11 +1,11 @@
-"""The batch of step t is a pure function of (store, seed, t).
+"""The batch of step t is a pure function of (dataset, seed, t).
 
-An epoch shuffles the examples, sorts them by length bucket, cuts that row into batches and
-shuffles the batches. So a batch holds examples of like length, which are padded only to the
-longest of them, rounded up to a multiple of 64: no step computes much padding.
+An epoch shuffles the examples, sorts them by length bucket, cuts the sorted row into batches and
+shuffles the batches. So a batch holds examples of similar length, padded only to the longest of
+them, rounded up to a multiple of 64: no step computes much padding.
 
 Choice: the examples that do not fill a last batch are left out of the epoch; each epoch leaves
-        out others. Inside a bucket the order stays random, so batches differ from epoch to epoch.
+        out different ones. Inside a bucket the order is random, so batches differ between epochs.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from longarena.data.ragged import Integers, Split
+from longarena.data.dataset import Integers, Split
 from longarena.errors import UserError
 from longarena.seeding import numpy_rng
 from longarena.shapes import Labels, SequenceIds
@@ -26,7 +26,7 @@ BUCKET = 64
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded ids (0 is padding) of one or two sequences an example, and the labels."""
+    """Padded ids (0 is padding) of one or two sequences per example, and the labels."""
 
     ids: SequenceIds
     labels: Labels
@@ -41,7 +41,7 @@ class Batch:
 
 
 def round_up(length: int, multiple: int = BUCKET) -> int:
-    """Round a length up to a multiple; even an empty batch has one bucket.
+    """Round a length up to a multiple; an empty batch still has one bucket.
 
     >>> [round_up(n) for n in (0, 1, 64, 65)]
     [64, 64, 64, 128]
@@ -94,9 +94,14 @@ class TrainingBatches:
         return rows[rng.permutation(self.per_epoch)]
 
 
+def evaluation_order(split: Split) -> Integers:
+    """Order the examples of a split for evaluation: shortest first."""
+    return np.argsort(split.lengths, kind="stable")
+
+
 def evaluation_batches(split: Split, batch_size: int) -> Iterator[Batch]:
-    """Yield every example of a split once, shortest first."""
-    order = np.argsort(split.lengths, kind="stable")
+    """Yield every example of a split once, in the order for evaluation."""
+    order = evaluation_order(split)
     for start in range(0, len(order), batch_size):
         yield assemble(split, order[start : start + batch_size])
 

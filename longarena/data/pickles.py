@@ -1,8 +1,8 @@
 """Read plain values and arrays out of a pickle without running anything in it.
 
 A pickle is a program: it may import any name and call it. Here the few names by which NumPy writes
-an array are answered by stand-ins that only hold what they are given, and every other name is
-refused. So a file can choose no code, whoever wrote it.
+an array are replaced by stand-ins that only hold what they are given, and every other name is
+refused. So a file cannot choose what code runs, whoever wrote it.
 """
 
 import io
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from longarena.data.ragged import Bytes
+from longarena.data.dataset import Bytes
 from longarena.errors import UserError
 
 
@@ -58,16 +58,16 @@ class _Reader(pickle.Unpickler):
 
 
 def read_pickle(name: str, content: bytes) -> object:
-    """Read a pickle of plain values and arrays; raise one line for any other."""
+    """Read a pickle of plain values and arrays; refuse any other in one line."""
     try:
         return _Reader(io.BytesIO(content), encoding="bytes").load()
     except Exception as error:
         # a broken pickle can fail in any way, but only inside the reader
-        raise UserError(f"{name} is no pickle of plain values and arrays ({error})") from None
+        raise UserError(f"{name} is not a pickle of plain values and arrays ({error})") from None
 
 
 def byte_array(value: object) -> Bytes | None:
-    """Return an array of bytes that came out of `read_pickle`; None if it is none."""
+    """Return an array of bytes that came out of `read_pickle`; None if it is something else."""
     match value:
         case _Array(state=(_, tuple(shape), _Held(arguments=("u1" | b"u1", *_)), fortran, content)):
             order = "F" if fortran else "C"

@@ -1,8 +1,8 @@
-"""Read and write grey PNG images of 8 bits, one byte a pixel.
+"""Read and write grey PNG images of 8 bits, one byte per pixel.
 
 A PNG is a signature and chunks (length, kind, content, checksum). The IDAT chunks hold the pixels,
-compressed by zlib. Before that each row is filtered: a byte says how, then come the differences of
-the pixels from a guess made of their neighbours left, above and in the corner above left:
+compressed by zlib. Before compression each row is filtered: one byte says how, and then follow the
+differences between the pixels and a guess from their neighbours left, above, and above left:
 
     0 none   1 left   2 above   3 (left + above) // 2   4 whichever is nearest left + above - corner
 
@@ -31,13 +31,13 @@ Grey = NDArray[np.uint8]
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function; the bare one, where tests have wrapped it to check its arguments."""
+    """Compile a function, or the original of one that tests have wrapped to check its arguments."""
     fast: Callable[..., Any] = njit(cache=True)(unwrap(function))
     return fast
 
 
 def decode(content: bytes, name: str) -> Grey:
-    """Return the pixels (height, width) of a PNG; what is none is refused under its name."""
+    """Return the pixels (height, width) of a PNG; refuse any other content by its name."""
     try:
         chunks = list(_chunks(content))
         width, height, *kind = HEADER.unpack(dict(chunks)[b"IHDR"])
@@ -50,7 +50,7 @@ def decode(content: bytes, name: str) -> Grey:
         if rows.size != size or not restore(rows.reshape(height, width + 1), pixels):
             raise ValueError("its rows are damaged")
     except (ValueError, LookupError, struct.error, zlib.error) as error:
-        raise UserError(f"{name} is no grey PNG image of 8 bits ({error})") from None
+        raise UserError(f"{name} is not a grey PNG image of 8 bits ({error})") from None
     return pixels
 
 

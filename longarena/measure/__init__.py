@@ -7,7 +7,7 @@ count_recipes([recipe])                                  the same for whole reci
 
 from longarena.measure.counting import count, count_recipes
 from longarena.measure.session import measure
-from longarena.measure.speed import Patience
+from longarena.measure.speed import StoppingRule
 from longarena.measure.work import SHAPES, Shape
 
-__all__ = ["SHAPES", "Patience", "Shape", "count", "count_recipes", "measure"]
+__all__ = ["SHAPES", "Shape", "StoppingRule", "count", "count_recipes", "measure"]

@@ -1,7 +1,7 @@
 """A budget of Mult-Adds: what a model may cost for one example.
 
-Counted is one prediction of one whole example: a sequence of full length, or both of a pair. It
-is what the Lite Transformer's paper sets to 500M for a phone.
+The cost is that of one prediction for one whole example: a sequence of full length, or both of a
+pair. The Lite Transformer's paper sets it to 500M for a phone.
 
 Paper:  Wu et al. (2020), https://arxiv.org/abs/2004.11886
 """
@@ -31,13 +31,13 @@ def read_amount(text: str) -> float:
         amount = 0.0
     if not 0 < amount < math.inf:
         raise UserError(
-            f"--max-mult-adds {text!r} is no number above zero; write 500M, 1.5G or 2e9"
+            f"--max-mult-adds {text!r} is not a number above zero; write 500M, 1.5G or 2e9"
         )
     return amount
 
 
 def write_amount(amount: float | int) -> str:
-    """Write a number with the unit that makes it short.
+    """Write a number with a suitable unit.
 
     >>> write_amount(1_536_000_000), write_amount(999_999_999), write_amount(12)
     ('1.54G', '1G', '12')
@@ -49,11 +49,11 @@ def write_amount(amount: float | int) -> str:
 
 def check_budget(recipe: Recipe, limit: float | int) -> None:
     """Refuse a recipe whose model costs more than the limit."""
-    card = build_task(recipe).card
-    mult_adds = count_forward(prepare(recipe.model, card, batch_size=1)).total
+    signature = build_task(recipe).signature
+    mult_adds = count_forward(prepare(recipe.model, signature, batch_size=1)).total
     if mult_adds > limit:
         raise UserError(
-            f"{card.name} {recipe.model.mixer} takes {write_amount(mult_adds)} Mult-Adds for an "
-            f"example of {card.max_length:,} tokens, more than --max-mult-adds "
+            f"{recipe.task.name} {recipe.model.mixer} takes {write_amount(mult_adds)} Mult-Adds "
+            f"for an example of {signature.max_length:,} tokens, more than --max-mult-adds "
             f"{write_amount(limit)}; lower model.width, model.depth or model.mlp_width"
         )

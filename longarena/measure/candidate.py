@@ -1,6 +1,6 @@
-"""A candidate: one mechanism at one length in a worker of its own, from its name to its record.
+"""A candidate: one mechanism at one length, measured in a worker of its own.
 
-A mechanism is named as in the table or as `module:Class`, and may carry options in brackets:
+A mechanism is named as in the table or as `module:Class`, and may have options in brackets:
 `local[block=128,neighbours=1]`.
 """
 
@@ -25,8 +25,8 @@ from longarena.model.config import ModelConfig
 from longarena.options import read_value
 from longarena.recipes.presets import preset as preset_recipe
 from longarena.recipes.recipe import Recipe, override
+from longarena.records.record import Cost, Limits, Measurement, MeasureRecord, MeasureStatus
 from longarena.runtime import machine, versions
-from longarena.store.record import Cost, Limits, Measurement, MeasureRecord, MeasureStatus
 
 ID_LENGTH = 10
 NAME_WITH_OPTIONS = re.compile(r"(?P<name>[^\[\]]+)(\[(?P<options>.+)\])?")
@@ -43,13 +43,13 @@ def read_mixer(text: str, shape: Shape) -> ModelConfig:
 
 
 def read_name(text: str) -> tuple[str, dict[str, object]]:
-    """Take the name of a known mechanism and its options apart."""
+    """Split a text into the name of a known mechanism and its options."""
     match = NAME_WITH_OPTIONS.fullmatch(text)
     if match is None:
         raise UserError(f"{text!r} is not of the form name or name[option=value,...]")
     attention.find(match["name"])
     options: dict[str, object] = {}
-    # a comma inside a list of values is followed by no name
+    # split only at commas before a name: there are others inside lists of values
     for assignment in re.split(r",\s*(?=\w+=)", match["options"] or ""):
         key, _, value = assignment.partition("=")
         options |= {key: read_value(value)} if assignment else {}
@@ -57,16 +57,16 @@ def read_name(text: str) -> tuple[str, dict[str, object]]:
 
 
 def read_mixers(names: Sequence[str], shape: Shape) -> list[ModelConfig]:
-    """Read several names; without any, take the whole table."""
-    return [read_mixer(name, shape) for name in names or attention.MIXERS]
+    """Read several names, by default those of the whole table."""
+    return [read_mixer(name, shape) for name in names or attention.CARDS]
 
 
 def read_recipes(
     names: Sequence[str], task: str, preset: str, assignments: Sequence[str]
 ) -> list[Recipe]:
-    """Read mechanisms as recipes of a task, with all that a preset and assignments say."""
+    """Read mechanisms as recipes of a task, under a preset and some assignments."""
     recipes = []
-    for name in names or attention.MIXERS:
+    for name in names or attention.CARDS:
         mixer, options = read_name(name)
         recipe = override(preset_recipe(task, mixer, preset), assignments)
         own = [f"model.{key}={json.dumps(value)}" for key, value in options.items()]
@@ -82,7 +82,7 @@ def name_mixer(model: ModelConfig) -> str:
 
 @dataclass(frozen=True)
 class Target:
-    """What shall be measured, under which conditions."""
+    """What to measure, and under which conditions."""
 
     session: str
     model: ModelConfig
@@ -93,7 +93,7 @@ class Target:
 
     @property
     def id(self) -> str:
-        """The name of the record: a digest of all that it stands for."""
+        """The name of the record: a digest of everything that defines it."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:ID_LENGTH]
 
     def order(self, memory_limit_bytes: int | None) -> Order:
@@ -108,7 +108,7 @@ class Target:
 
 
 class Candidate:
-    """A target and its worker; after the first answer that is none, it is asked no more."""
+    """A target and its worker; after the first failure the worker is not asked again."""
 
     def __init__(self, target: Target, worker: WorkerProcess) -> None:
         self.target, self.worker = target, worker
@@ -132,12 +132,12 @@ class Candidate:
         return answer
 
     def take_turn(self, step: StepName, seconds: float) -> tuple[Timing, ...]:
-        """Take one turn; nothing comes of it if it cannot."""
+        """Take one turn; return nothing if the worker cannot."""
         answer = self.ask(Command(do="turn", step=step, seconds=seconds))
         return () if answer is None else answer.timings
 
     def warm_up(self) -> None:
-        """Step once of each kind, alone: here it shows whether it can at all."""
+        """Take one step of each kind, alone, to see whether it works at all."""
         for step in self.target.steps:
             self.ask(Command(do="warm up", step=step))
 
@@ -148,7 +148,7 @@ class Candidate:
         return self.turns.values()
 
     def weigh_and_count(self) -> None:
-        """Find memory and operations, in passes of their own."""
+        """Measure memory and count operations, in separate passes."""
         for step in self.target.steps:
             weight = self.ask(Command(do="weigh", step=step))
             if weight is not None:
@@ -157,7 +157,7 @@ class Candidate:
         self.cost = None if count is None else count.cost
 
     def record(self, all_timings: Sequence[Timing], limits: Limits | None) -> MeasureRecord:
-        """Write down what was found, in seconds at the median pace of all timings."""
+        """Make the record, in seconds at the median pace of all timings."""
         target = self.target
         return MeasureRecord(
             id=target.id,
@@ -178,7 +178,7 @@ class Candidate:
         )
 
     def measurement(self, step: StepName, all_timings: Sequence[Timing]) -> Measurement | None:
-        """Put together what one kind of step takes."""
+        """Summarise what one kind of step takes."""
         if self.cost is None or step not in self.target.steps:
             return None
         pace = median(timing.product_seconds for timing in all_timings)

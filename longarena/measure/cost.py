@@ -1,22 +1,22 @@
 """What a model costs without a clock: Mult-Adds, counted operation by operation.
 
-torch's FlopCounterMode watches matrix products and convolutions; this file adds what it counts as
-nothing: attention kernels of the CPU and Fourier transforms. One Mult-Add is two operations.
+torch's FlopCounterMode counts matrix products and convolutions; this file adds what it misses: the
+attention kernels of the CPU, and Fourier transforms. One Mult-Add is two operations.
 
-    attention        all that a mixer does, projections included, but for its convolutions
-    convolution      modules that say of themselves that they convolve (`Convolving`), with the
-                     linear maps inside of them, and every convolution operator of a mixer
+    attention        everything that a mixer computes, including projections, except convolutions
+    convolution      modules that are marked as `Convolving`, with the linear maps inside them, and
+                     every convolution operator of a mixer
     feed-forward     the MLP of every layer
-    head, embedding  the rest: pooling and the classifier's head (looking up a token is free)
+    head, embedding  the rest: the head, including pooling (looking up a token is free)
 
-Choice: only products count. Additions, exponentials, sorting and gathering move memory rather
-        than multiply, and no published count has them; nor do products number by number, such as
-        a scale or the normaliser of linear attention.
-Choice: what is computed counts, also where it is hidden or zero afterwards: the corners of a
-        block of queries and keys, the padding of the last block, the zeros of a band.
-Choice: a branch of its own counts whole. The convolution half of the Lite Transformer has its GLU
-        and its output map in it, as its attention half has the projections; the feed-forward of the
-        Set Transformer's points is a part of its attention.
+Choice: only matrix products count. Additions, exponentials, sorting and gathering move memory
+        rather than multiply, and published counts leave them out, like elementwise products: a
+        scale, or the normaliser of linear attention.
+Choice: everything that is computed counts, even if it is masked or zero afterwards: the corners of
+        a block of queries and keys, the padding of the last block, the zeros of a band.
+Choice: a branch counts as a whole. The convolution half of the Lite Transformer includes its GLU
+        and its output map, as its attention half includes the projections; the feed-forward of the
+        Set Transformer's points is part of its attention.
 """
 
 import math
@@ -30,9 +30,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from longarena.attention import Convolving, Mixer
 from longarena.measure.memory import allocations
 from longarena.measure.work import Step, Work
-from longarena.model.build import num_parameters
 from longarena.model.encoder import FeedForward
-from longarena.store.record import Cost
+from longarena.model.model import num_parameters
+from longarena.records.record import Cost
 
 Sizes = Sequence[int]
 aten = torch.ops.aten
@@ -47,7 +47,7 @@ def attention_flops(query: Sizes, key: Sizes, value: Sizes, *_: object, **__: ob
 def attention_backward_flops(
     gradient: Sizes, query: Sizes, key: Sizes, value: Sizes, *_: object, **__: object
 ) -> int:
-    """Count five products: the scores again, and the gradients of weights, q, k and v."""
+    """Count five products: the recomputed scores, and the gradients of weights, q, k and v."""
     *rows, length, size = query
     return 2 * math.prod(rows) * length * key[-2] * (3 * size + 2 * value[-1])
 
@@ -59,7 +59,7 @@ def fourier_flops(x: Sizes, dim: Sizes, *_: object, **__: object) -> int:
 
 
 def real_fourier_flops(x: Sizes, dim: Sizes, *_: object, **__: object) -> int:
-    """Count half of it where one side is real."""
+    """Count half as many where one side is real."""
     return fourier_flops(x, dim) // 2
 
 
@@ -88,7 +88,7 @@ class Kinds:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The Mult-Adds of all kinds together."""
         return self.attention + self.convolution + self.feed_forward + self.head_and_embedding
 
 
@@ -107,8 +107,8 @@ def _count(step: Step) -> FlopCounterMode:
 def count_forward(work: Work) -> Kinds:
     """Count one prediction of the batch, by kind of layer."""
     work.model.eval()
-    # with gradients on: torch's counter trips over views of parameters that are to have none
-    counter = _count(lambda: work.model(work.ids))
+    # gradients stay on: torch's counter fails on views of parameters without them
+    counter = _count(lambda: work.model(work.batch.ids))
     flops = _Flops(work.model, counter.get_flop_counts())
     layers = _outermost(work.model, (Mixer, FeedForward))
     mixers = [name for name, module in layers.items() if isinstance(module, Mixer)]
@@ -126,13 +126,13 @@ def count_forward(work: Work) -> Kinds:
 
 @dataclass(frozen=True)
 class _Flops:
-    """What torch counted for every module of a model, by operator."""
+    """The counts of torch for every module of a model, by operator."""
 
     model: nn.Module
     by_module: Mapping[str, Mapping[object, int]]
 
     def of(self, names: Iterable[str], operator: object = None) -> int:
-        """Add up what some modules do, or what they do by one operator."""
+        """Add up the operations of some modules, of all operators or of one."""
         root = type(self.model).__name__
         found = [self.by_module.get(f"{root}.{name}", {}) for name in names]
         if operator is not None:
@@ -141,9 +141,9 @@ class _Flops:
 
 
 def _outermost(model: nn.Module, kinds: tuple[type[nn.Module], ...]) -> dict[str, nn.Module]:
-    """Find the modules of some kinds that are not inside of another of them."""
+    """Find the modules of some kinds that are not inside another such module."""
     found: dict[str, nn.Module] = {}
-    for name, module in model.named_modules():  # the outer one comes first
+    for name, module in model.named_modules():  # the outer module comes first
         if isinstance(module, kinds) and not any(name.startswith(f"{outer}.") for outer in found):
             found[name] = module
     return found
@@ -151,7 +151,7 @@ def _outermost(model: nn.Module, kinds: tuple[type[nn.Module], ...]) -> dict[str
 
 def count_cost(work: Work) -> Cost:
     """Count what a model costs per token of its batch."""
-    tokens = work.ids.numel()
+    tokens = work.batch.ids.numel()
     forward = count_forward(work)
     return Cost(
         parameters=num_parameters(work.model),

@@ -1,12 +1,12 @@
 """What the machine itself can do: the rate of a large matrix product and of a large copy.
 
 Both are measured in the same run as the mechanisms: the product right before and after each
-timing, the copy in turns with them. The best counts, for a limit is what cannot be exceeded. A
-step's share of the product's rate says how near it comes to it; what is missing goes into memory
-traffic, small operations and other people's processes.
+timing, the copy in turns with them. The best rate counts, because a limit is what cannot be
+exceeded. A step's share of the product's rate says how close it comes to the limit; the rest goes
+into memory traffic, small operations and other processes.
 
-The median product says how fast the machine was on the whole at that time, with all that it had to
-do besides. Lengths are measured one after the other, so their times are compared in this unit.
+The median product says how fast the machine was at that time, with everything else that it had to
+do. Lengths are measured one after the other, so their times are compared in this unit.
 """
 
 import time
@@ -17,7 +17,7 @@ import torch
 
 from longarena.measure.speed import Timing
 from longarena.measure.work import Step
-from longarena.store.record import Limits
+from longarena.records.record import Limits
 
 SIDE = 1024
 COPIED_BYTES = 64 << 20
@@ -26,7 +26,7 @@ PRODUCTS_SECONDS = 0.1
 
 
 def product_timer() -> Callable[[], float]:
-    """Make a function that multiplies for a while and returns the seconds of a product."""
+    """Make a function that multiplies for a while and returns the seconds per product."""
     a, b, product = (torch.rand(SIDE, SIDE, device=_device()) for _ in range(3))
 
     def seconds() -> float:
@@ -53,7 +53,7 @@ def _device() -> str:
 
 
 def finish() -> None:
-    """Wait for a GPU to do what it was told."""
+    """Wait until a GPU has finished its work."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
 

@@ -1,11 +1,11 @@
 """How much memory a step needs: the peak of live tensor bytes, as the allocator reports them.
 
-Every allocation and release of a step is an event of the profiler; their running sum, on top of
-what stood before the step (parameters, optimiser state, batch), has a highest point. It is exact
-and repeatable, in a pass of its own so that no timing is touched. The resident size beside it
-is what the system saw: it includes the libraries and what the allocator keeps for reuse.
+Every allocation and release of a step is an event of the profiler. Their running sum, added to what
+was allocated before the step (parameters, optimiser state, batch), has a peak. It is exact and
+repeatable, and found in a separate pass that affects no timing. The resident size is what the
+system sees: it includes the libraries and what the allocator keeps for reuse.
 
-On a GPU the allocator keeps the peak by itself.
+On a GPU the allocator itself records the peak.
 """
 
 import ctypes
@@ -31,7 +31,7 @@ SHARE_OF_FREE_MEMORY = 0.9
 
 @dataclass(frozen=True)
 class Allocations:
-    """The bytes that a step held on to at its highest point, and when it had ended."""
+    """The bytes that a step held at its peak, and at its end."""
 
     peak_bytes: int
     kept_bytes: int
@@ -59,7 +59,7 @@ def allocations(step: Step) -> Allocations:
 
 @contextmanager
 def _silent_errors() -> Iterator[None]:
-    """Keep standard error clean of the lines that the profiler's library writes there."""
+    """Hide the lines that the profiler's library writes to standard error."""
     sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
@@ -88,7 +88,7 @@ def total_bytes(tensors: Iterable[Tensor]) -> int:
 
 
 def release_free_memory() -> None:
-    """Hand back to the system what the allocator keeps, so that another process can have it."""
+    """Return to the system what the allocator keeps, so that another process can use it."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
@@ -97,7 +97,7 @@ def release_free_memory() -> None:
 
 
 def free_memory_bytes() -> int | None:
-    """Return what a new process may take without hurting others; None if the system won't say."""
+    """Return what a new process may take without hurting others; None if that is unknown."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
@@ -117,9 +117,9 @@ def _container_limit() -> list[int]:
 
 
 def limit_memory(limit_bytes: int) -> None:
-    """Have allocations beyond a limit fail, instead of the system ending some process.
+    """Make allocations beyond a limit fail, before the system has to kill some process.
 
-    Should the system have to choose one all the same, it shall be this one.
+    If the system has to kill one all the same, it should be this one.
     """
     if sys.platform == "linux" and not torch.cuda.is_available():
         resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, limit_bytes))

@@ -5,13 +5,13 @@ from typing import Literal
 from longarena.measure.speed import Timing
 from longarena.model.config import ModelConfig
 from longarena.options import Options
-from longarena.store.record import Cost, MeasureStatus
+from longarena.records.record import Cost, MeasureStatus
 
 StepName = Literal["train", "predict", "copy"]
 
 
 class Order(Options):
-    """All that a worker must know; without a model it copies memory."""
+    """Everything that a worker must know; without a model it copies memory."""
 
     model: ModelConfig | None
     length: int
@@ -29,9 +29,9 @@ class Command(Options):
 
 
 class Answer(Options):
-    """What came of a command: a turn, bytes, or a cost; or why there is none.
+    """The result of a command: a turn, bytes or a cost, or the reason why there is none.
 
-    "refused" is a mistake in what was asked for, "failed" one in the mechanism.
+    "refused" means a mistake in what was asked for, "failed" one in the mechanism.
     """
 
     status: MeasureStatus | Literal["refused"] = "measured"

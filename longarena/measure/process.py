@@ -1,7 +1,7 @@
-"""The measuring process's end of its workers: start them, ask them, and be sure that they end.
+"""The measuring process's side of its workers: start them, ask them, and make sure that they end.
 
-A worker that is killed, most often because memory is full, or that takes too long, is an answer
-like any other; after such an answer it is gone.
+If a worker is killed, most often because memory is full, or takes too long, that is an answer like
+any other, and its last one.
 """
 
 import os
@@ -19,14 +19,14 @@ from longarena.measure.messages import Answer, Command, Order
 ANSWER_BYTES = 64
 
 
-class Nursery:
-    """A process that forks workers (nursery.py); use it as a context manager."""
+class ForkServer:
+    """A process that forks workers (fork_server.py); use it as a context manager."""
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "longarena.measure.nursery", str(theirs.fileno())],
+                [sys.executable, "-m", "longarena.measure.fork_server", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 env=_environment(),
@@ -39,7 +39,7 @@ class Nursery:
         """The number of the process."""
         return self._process.pid
 
-    def __enter__(self) -> "Nursery":
+    def __enter__(self) -> "ForkServer":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -65,29 +65,29 @@ class Nursery:
 
 
 def _environment() -> dict[str, str]:
-    """Have a worker find the user's own mixers as they were found here, and share its cores.
+    """Let a worker find the user's own mixers as this process does, and share its cores well.
 
     By default a thread that waits for another one spins for milliseconds. If some other process
-    has the core that the other one needs, both wait in vain: a step took 50 times as long beside a
-    load of 7 on two cores. A thread that sleeps at once makes a virtual core stop, and its host
-    takes its time to start it again: steps of many small operations were 7 to 15 % slower, and
-    uneven. So threads spin for as long as is usual between two operations, then sleep.
+    uses the core that the other thread needs, both make no progress: a step took 50 times as long
+    beside a load of 7 on two cores. If a thread sleeps at once, a virtual core stops, and its host
+    is slow to start it again: steps of many small operations were 7 to 15 % slower, and uneven. So
+    threads spin for as long as is usual between two operations, then sleep.
     """
     here = {"PYTHONPATH": os.pathsep.join(sys.path)}
     return {"GOMP_SPINCOUNT": "10000"} | os.environ | here
 
 
 class WorkerProcess:
-    """A worker under way; use it as a context manager."""
+    """A running worker; use it as a context manager."""
 
-    def __init__(self, nursery: Nursery, order: Order, timeout_seconds: float) -> None:
-        self.nursery, self.timeout_seconds = nursery, timeout_seconds
+    def __init__(self, fork_server: ForkServer, order: Order, timeout_seconds: float) -> None:
+        self.fork_server, self.timeout_seconds = fork_server, timeout_seconds
         self.exit_code: int | None = None
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`
         their_input, ours = os.pipe()
         our_input, theirs = os.pipe()
         self._commands, self._answers = os.fdopen(ours, "w"), os.fdopen(our_input)
-        self.pid = nursery.fork([their_input, theirs, self._errors.fileno()])
+        self.pid = fork_server.fork([their_input, theirs, self._errors.fileno()])
         os.close(their_input)
         os.close(theirs)
         self._send(order.model_dump_json())
@@ -99,7 +99,7 @@ class WorkerProcess:
         self.end()
 
     def ask(self, command: Command) -> Answer:
-        """Have a command carried out."""
+        """Send a command and return the answer."""
         if self.exit_code is not None:
             return Answer(status="failed", reason="the worker has ended")
         self._send(command.model_dump_json())
@@ -114,18 +114,18 @@ class WorkerProcess:
         """End the process, whatever it is doing."""
         if self.exit_code is None:
             os.kill(self.pid, signal.SIGKILL)
-            self.exit_code = self.nursery.wait(self.pid)
+            self.exit_code = self.fork_server.wait(self.pid)
         for file in (self._answers, self._commands, self._errors):
             _close(file)
 
     def _send(self, line: str) -> None:
-        with suppress(BrokenPipeError):  # it has ended: the missing answer will tell
+        with suppress(BrokenPipeError):  # the worker has ended, which its missing answer will show
             self._commands.write(line + "\n")
             self._commands.flush()
 
     def _last_words(self) -> Answer:
         """Say why a worker ended without an answer."""
-        self.exit_code = self.nursery.wait(self.pid)
+        self.exit_code = self.fork_server.wait(self.pid)
         if self.exit_code == -signal.SIGKILL:
             return Answer(status="out of memory", reason="ended by the system")
         self._errors.seek(0)
@@ -134,6 +134,6 @@ class WorkerProcess:
 
 
 def _close(file: IO[str] | IO[bytes]) -> None:
-    """Close a pipe, also one whose other end is gone with something unread in it."""
+    """Close a pipe, even if its other end was closed with unread data."""
     with suppress(BrokenPipeError):
         file.close()

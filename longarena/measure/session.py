@@ -1,11 +1,11 @@
-"""A session: the mechanisms asked for, at every length, measured side by side and recorded.
+"""A session: measure mechanisms side by side at every length, and record them.
 
-All mechanisms of one length take turns with each other (speed.py), each in a process of its own,
-and the machine's own limits with them. Their records are written together when the length is
-done, so a session that was interrupted goes on with the first length that is missing.
+All mechanisms of one length take turns (speed.py), each in a process of its own, and so do the
+machine's own limits. Their records are written together when the length is done, so a session that
+was interrupted goes on with the first length that is missing.
 
-Choice: by default a session is named by the day and by what is compared with what; the same
-command on the same day goes on where it was, another command never mixes with it.
+Choice: by default the name of a session is made of the day and of what is compared. The same
+        command on the same day goes on where it was; another command never mixes with it.
 """
 
 import hashlib
@@ -22,13 +22,13 @@ from longarena.measure.candidate import Candidate, Target, name_mixer, read_mixe
 from longarena.measure.limits import rates
 from longarena.measure.memory import free_memory_bytes
 from longarena.measure.messages import Command, Order, StepName
-from longarena.measure.process import Nursery, WorkerProcess
-from longarena.measure.speed import Participant, Patience, Timing, take_turns
+from longarena.measure.process import ForkServer, WorkerProcess
+from longarena.measure.speed import Participant, StoppingRule, Timing, take_turns
 from longarena.measure.work import BATCH_SIZE, SHAPES, Shape
 from longarena.model.config import ModelConfig
 from longarena.progress import SILENT, Bar, Progress
-from longarena.store.folder import read_records, write_record
-from longarena.store.record import MeasureRecord
+from longarena.records.folder import read_records, write_record
+from longarena.records.record import MeasureRecord
 
 LENGTHS = (1024, 2048, 3072, 4096)
 TEXT = SHAPES["text"]
@@ -44,10 +44,10 @@ def measure(  # noqa: PLR0913 - the one call from outside: every argument by its
     shape: Shape = TEXT,
     inference: bool = False,
     session: str | None = None,
-    patience: Patience | None = None,
+    stopping_rule: StoppingRule | None = None,
     progress: Progress = SILENT,
 ) -> list[MeasureRecord]:
-    """Measure mechanisms, all of the table if none is named, unless the store has the session."""
+    """Measure mechanisms, by default all; what the session has already measured is only read."""
     check_sizes(batch_size, lengths)
     models = read_mixers(mixers, shape)
     steps: tuple[StepName, ...] = ("train", "predict") if inference else ("train",)
@@ -57,12 +57,12 @@ def measure(  # noqa: PLR0913 - the one call from outside: every argument by its
         for length in dict.fromkeys(lengths)
         for i, model in enumerate(models)
     ]
-    run = _Run(store, patience or Patience(), progress)
+    run = _Run(store, stopping_rule or StoppingRule(), progress)
     return run.of(targets)
 
 
 def check_sizes(batch_size: int, lengths: Sequence[int]) -> None:
-    """Refuse sizes that mean nothing."""
+    """Refuse sizes below 1."""
     if batch_size < 1 or not lengths or min(lengths) < 1:
         raise UserError(f"batch {batch_size}, lengths {list(lengths)}: all must be at least 1")
 
@@ -75,10 +75,10 @@ def default_session(models: Sequence[ModelConfig], batch_size: int, steps: Seque
 
 
 class _Run:
-    """Carries out a session; knows where records go and how long to try."""
+    """Carry out a session; it knows where records go and when to stop."""
 
-    def __init__(self, store: Path, patience: Patience, progress: Progress) -> None:
-        self.store, self.patience, self.progress = store, patience, progress
+    def __init__(self, store: Path, stopping_rule: StoppingRule, progress: Progress) -> None:
+        self.store, self.rule, self.progress = store, stopping_rule, progress
 
     def of(self, targets: Sequence[Target]) -> list[MeasureRecord]:
         """Return the records of all targets, measuring those that are missing."""
@@ -97,12 +97,12 @@ class _Run:
 
     def measure(self, targets: Sequence[Target], done: int) -> Iterator[MeasureRecord]:
         """Measure length by length; `done` targets were measured before."""
-        turns = self.patience.min_turns + 2  # a first one to warm up, a last one to weigh
+        turns = self.rule.min_turns + 2  # one more to warm up, and one to measure memory
         total = turns * (done + len(targets))
         with (
             self.progress.bar("measuring", total=total, done=turns * done) as bar,
-            Nursery() as nursery,
-            WorkerProcess(nursery, _machine_order(), self.patience.timeout_seconds) as yardstick,
+            ForkServer() as fork_server,
+            WorkerProcess(fork_server, _machine_order(), self.rule.timeout_seconds) as yardstick,
         ):
             for length in dict.fromkeys(target.length for target in targets):
                 together = [target for target in targets if target.length == length]
@@ -113,13 +113,13 @@ class _Run:
     ) -> list[MeasureRecord]:
         """Measure everything at one length in turns."""
         memory = free_memory_bytes()
-        timeout = self.patience.timeout_seconds
+        timeout = self.rule.timeout_seconds
         with ExitStack() as stack:
             candidates = [
                 Candidate(
                     target,
                     stack.enter_context(
-                        WorkerProcess(yardstick.nursery, target.order(memory), timeout)
+                        WorkerProcess(yardstick.fork_server, target.order(memory), timeout)
                     ),
                 )
                 for target in targets
@@ -134,7 +134,7 @@ class _Run:
             limits = rates(timings, copies)
             records = [candidate.record(timings, limits) for candidate in candidates]
         for record in records:
-            # what failed by a mistake of its own is tried again next time
+            # a mechanism that failed by its own mistake is tried again next time
             if record.status != "failed":
                 write_record(self.store, record)
         return records
@@ -142,15 +142,15 @@ class _Run:
     def time(
         self, candidates: list[Candidate], yardstick: WorkerProcess, bar: Bar
     ) -> tuple[list[Timing], list[Timing]]:
-        """Let all take turns until they are steady; return their timings, and those of copying."""
+        """Let all take turns until they are steady; return their timings and those of copies."""
         copy = Participant(partial(_copy_turn, yardstick), is_yardstick=True)
-        participants = [p for c in candidates for p in c.participants(self.patience.turn_seconds)]
+        participants = [p for c in candidates for p in c.participants(self.rule.turn_seconds)]
 
         def tell(turns: int, error: float) -> None:
             note = f"turn {turns} at {candidates[0].target.length}, medians to {error:.1%}"
-            bar.advance(len(candidates) if turns <= self.patience.min_turns else 0, note)
+            bar.advance(len(candidates) if turns <= self.rule.min_turns else 0, note)
 
-        take_turns([*participants, copy], self.patience, tell)
+        take_turns([*participants, copy], self.rule, tell)
         return [timing for p in participants for timing in p.timings], copy.timings
 
 

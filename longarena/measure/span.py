@@ -4,14 +4,14 @@ For one sample, head and layer, the mean over real queries i of
 
     s_i = sum_j |a_ij| |i - j| / sum_j |a_ij|
 
-with the effective attention matrix a of whatever mechanism it is; then the mean over samples. The
-columns of the matrix are made a few at a time, so that no N x N matrix is held.
+with the effective attention matrix a of the mechanism, whichever it is; then the mean over samples.
+The columns of the matrix are made a few at a time, so that no N x N matrix is in memory.
 
 Paper:  Tay et al. (2021), section 2.3, https://arxiv.org/abs/2011.04006
 Choice: padded queries are left out; the paper's rule for them is not known, and with its masks
         they would look everywhere. Tokens that were put before the sequence (CLS, global ones)
-        are left out as queries and as keys, for their place says nothing about distance.
-Choice: every sample counts alike, however long it is.
+        are left out as queries and as keys, because their place says nothing about distance.
+Choice: every sample has the same weight, whatever its length.
 """
 
 from datetime import UTC, datetime
@@ -23,17 +23,18 @@ from torch import Tensor
 
 from longarena.attention import Attention, Mixer
 from longarena.data.batches import assemble
-from longarena.data.ragged import Split, Store
+from longarena.data.dataset import Dataset, Split
 from longarena.errors import UserError
-from longarena.model.build import Classifier, build_classifier
+from longarena.model.model import Model
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import build_task
+from longarena.records.record import SpanRecord
 from longarena.runtime import machine, versions
 from longarena.seeding import numpy_rng
 from longarena.shapes import Mask, Tokens
-from longarena.store.record import SpanRecord
 from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
+from longarena.tracks import track_of
 from longarena.training.folder import RunFolder
 
 SAMPLES, BATCH_SIZE = 1000, 4
@@ -43,8 +44,8 @@ def span(folder: RunFolder, samples: int = SAMPLES, progress: Progress = SILENT)
     """Measure how far the best parameters of a run look, on samples of the validation split."""
     recipe = folder.read_recipe()
     best, task = folder.read_best(), build_task(recipe)
-    model = build_classifier(recipe.model, task.card, recipe.seed).eval()
-    if not all(isinstance(mixer, Attention) for mixer in model.encoder.mixers()):
+    model = track_of(task.signature).build(recipe.model, task.signature, recipe.seed).eval()
+    if not all(isinstance(mixer, Attention) for mixer in model.backbone.encoder.mixers()):
         raise UserError(f"{recipe.model.mixer} has no attention matrix, so it has no span")
     model.load_state_dict(best)
     data = obtain(task, default_home(), progress)
@@ -68,7 +69,7 @@ def span(folder: RunFolder, samples: int = SAMPLES, progress: Progress = SILENT)
 def mean_distance(
     mixer: Attention[object], x: Tokens, mask: Mask, num_prepended: int = 0
 ) -> Float[Tensor, "batch heads"]:
-    """Return the mean distance that the real queries of each row look, head by head."""
+    """Return the mean distance over which the real queries of each row look, by head."""
     batch, length, _ = x.shape
     position = torch.arange(length, device=x.device)
     plan = mixer.plan(x, mask)
@@ -77,7 +78,7 @@ def mean_distance(
     for keys in torch.split(position[num_prepended:], mixer.place.head_size):
         unit = (position[:, None] == keys).to(x.dtype)
         values = unit.expand(batch, mixer.place.num_heads, -1, -1).contiguous()
-        # a padded key has no say, whatever stands in its column
+        # a padded key does not count, whatever its column holds
         weights = mixer.apply(plan, values).abs() * mask[:, None, None, keys]
         weighted += (weights * (position[:, None] - keys).abs()).sum(dim=-1)
         total += weights.sum(dim=-1)
@@ -88,16 +89,16 @@ def mean_distance(
 
 @torch.inference_mode()
 def _measure(
-    model: Classifier, split: Split, chosen: np.ndarray, progress: Progress
+    model: Model, split: Split, chosen: np.ndarray, progress: Progress
 ) -> Float[Tensor, "layers heads"]:
-    """Average over samples, layer by layer and head by head."""
-    sums = torch.zeros(len(list(model.encoder.mixers())), 0)
+    """Average over samples, by layer and head."""
+    sums = torch.zeros(len(list(model.backbone.encoder.mixers())), 0)
     counted = 0
     with progress.bar("attention span", total=len(chosen)) as bar:
         for start in range(0, len(chosen), BATCH_SIZE):
             examples = chosen[start : start + BATCH_SIZE]
             seen = [
-                mean_distance(mixer, x, mask, model.num_prepended).sum(dim=0)
+                mean_distance(mixer, x, mask, model.backbone.num_prepended).sum(dim=0)
                 for mixer, x, mask in _inputs(model, assemble(split, examples).ids)
             ]
             found = torch.stack(seen)
@@ -107,14 +108,14 @@ def _measure(
     return sums / counted
 
 
-def _inputs(model: Classifier, ids: Tensor) -> list[tuple[Attention[object], Tensor, Tensor]]:
-    """Run the model and catch what every mixer is given."""
+def _inputs(model: Model, ids: Tensor) -> list[tuple[Attention[object], Tensor, Tensor]]:
+    """Run the model and capture the input of every mixer."""
     caught: list[tuple[Attention[object], Tensor, Tensor]] = []
 
     def catch(mixer: Mixer, given: tuple[Tensor, Tensor]) -> None:
         caught.append((mixer, *given))  # type: ignore[arg-type]
 
-    hooks = [mixer.register_forward_pre_hook(catch) for mixer in model.encoder.mixers()]
+    hooks = [mixer.register_forward_pre_hook(catch) for mixer in model.backbone.encoder.mixers()]
     try:
         model(ids)
     finally:
@@ -123,7 +124,7 @@ def _inputs(model: Classifier, ids: Tensor) -> list[tuple[Attention[object], Ten
     return caught
 
 
-def _choose(data: Store, samples: int, seed: int) -> np.ndarray:
+def _choose(data: Dataset, samples: int, seed: int) -> np.ndarray:
     """Draw samples of the validation split, in the order of their lengths."""
     split = data.split("valid")
     count = min(samples, len(split))

@@ -1,22 +1,46 @@
-"""What the records of a session say side by side: ratios, shares of the limit, growth.
+"""The records of a session as tables, side by side: ratios, shares of the limit, growth.
 
-Everything here is computed from records when it is read; nothing of it is stored.
+Everything here is computed when records are read; none of it is stored.
 """
 
 from collections.abc import Callable, Sequence
 
 from longarena import attention
+from longarena.findings.growth import Growth, Point, counts_exceed, fit_growth, growth
+from longarena.findings.timings import spread, uncertainty
 from longarena.measure.budget import write_amount
 from longarena.measure.candidate import name_mixer
 from longarena.measure.counting import Count
-from longarena.measure.growth import Growth, Point, counts_exceed, fit_growth, growth
-from longarena.measure.speed import spread, uncertainty
-from longarena.store.record import Cost, Measurement, MeasureRecord
+from longarena.records.record import Cost, Measurement, MeasureRecord
+from longarena.table.table import EMPTY, MISSING, Cell, Column, Row, Table
 
 BASELINE = "transformer"
 ABOVE = "above its claim"
 
-Row = dict[str, str]
+GROWTH_TITLE = "growth with the length (exponents)"
+
+MIXER, VERDICT = Column("mixer", "name"), Column("", "text")
+STEP = (
+    *(Column("length"), MIXER, Column("steps/s"), Column("spread"), Column("tokens/s")),
+    *(Column("speed"), Column("peak", unit="MB"), Column("memory"), Column("resident", unit="MB")),
+    Column("of the limit"),
+)
+GROWTH = (
+    *(MIXER, Column("time"), Column("memory"), Column("Mult-Adds of the mixer")),
+    *(Column("claimed"), VERDICT),
+)
+COUNTS = (
+    *(Column("length"), MIXER, Column("parameters"), Column("attention"), Column("convolution")),
+    *(Column("feed-forward"), Column("head, embedding"), Column("most in", "text")),
+    *(Column("training step"), Column("ratio"), Column("activations", unit="MB")),
+    *(Column("an example"), VERDICT),
+)
+COUNT_GROWTH = (
+    *(MIXER, Column("Mult-Adds of the mixer"), Column("activations")),
+    *(Column("claimed"), VERDICT),
+)
+
+Cells = tuple[Cell, ...]
 
 
 def growths(records: Sequence[MeasureRecord]) -> dict[str, Growth]:
@@ -37,7 +61,7 @@ def growths(records: Sequence[MeasureRecord]) -> dict[str, Growth]:
 def _point(record: MeasureRecord, found: Measurement) -> Point:
     return Point(
         record.length,
-        # had the machine been as fast as its best at every length
+        # seconds as if the machine had reached its best rate at every length
         (record.limits.pace if record.limits else 1.0) / found.steps_per_second,
         uncertainty(found.seconds_per_step),
         float(found.peak_live_bytes),
@@ -46,102 +70,84 @@ def _point(record: MeasureRecord, found: Measurement) -> Point:
 
 
 def label(record: MeasureRecord) -> str:
-    """Name a record's mechanism, and which time it is if it was measured again."""
+    """Name a record's mechanism, with a number if it was measured several times."""
     name = name_mixer(record.model)
     return f"{name} #{record.repeat + 1}" if record.repeat else name
 
 
-def training_rows(records: Sequence[MeasureRecord]) -> list[Row]:
-    """Write what a training step takes, one line per record."""
+def training_table(records: Sequence[MeasureRecord]) -> Table:
+    """Tabulate what a training step takes, a row per record."""
     base = _baselines(records, lambda r: r.metrics)
-    return [
-        _row(record, record.metrics, base.get(record.length)) | _share(record.training_share)
+    rows = [
+        _row(record, record.metrics, base.get(record.length), record.training_share)
         for record in records
     ]
+    return _table("training", f"training step ({_sizes(records[0])})", STEP, rows)
 
 
-def prediction_rows(records: Sequence[MeasureRecord]) -> list[Row]:
-    """Write what a prediction takes, one line per record that has it."""
+def prediction_table(records: Sequence[MeasureRecord]) -> Table | None:
+    """Tabulate what a prediction takes, a row per record that has it."""
     base = _baselines(records, lambda r: r.inference)
-    return [
-        _row(record, record.inference, base.get(record.length)) | _share(record.prediction_share)
+    rows = [
+        _row(record, record.inference, base.get(record.length), record.prediction_share)
         for record in records
         if record.inference
     ]
+    title = f"prediction ({_sizes(records[0])})"
+    return _table("prediction", title, STEP, rows) if rows else None
 
 
-def growth_rows(records: Sequence[MeasureRecord]) -> list[Row]:
-    """Write the exponents of every mechanism, and which of them exceeds its claim."""
-    return [
-        {
-            "mixer": mixer,
-            "time": f"{found.time:.2f} ± {found.time_error:.2f}",
-            "memory": f"{found.memory:.2f}",
-            "Mult-Adds of the mixer": "-" if found.mult_adds is None else f"{found.mult_adds:.2f}",
-            "claimed": f"{found.claimed:.1f}",
-            "": ABOVE if found.is_above_claim else "",
-        }
+def growth_table(records: Sequence[MeasureRecord]) -> Table | None:
+    """Tabulate the exponents of every mechanism, and which of them exceeds its claim."""
+    rows = [
+        (
+            Cell(mixer),
+            Cell(f"{found.time:.2f}", found.time, found.time_error),
+            _exponent(found.memory),
+            _exponent(found.mult_adds),
+            _claim(found.claimed),
+            _verdict(found.is_above_claim),
+        )
         for mixer, found in growths(records).items()
     ]
+    return _table("growth", GROWTH_TITLE, GROWTH, rows) if rows else None
 
 
-def count_rows(counts: Sequence[Count], limit: float | None = None) -> list[Row]:
-    """Write the operations of models by kind of layer, one line per count.
+def count_table(counts: Sequence[Count], limit: float | None = None) -> Table:
+    """Tabulate the operations of models by kind of layer, a row per count.
 
-    Those above the limit are marked, if there is one.
+    Counts above the limit are marked, if there is one.
     """
     base = {count.length: count.cost for count in counts if count.mixer == BASELINE}
-    return [_count_row(count, base.get(count.length)) | _mark(count, limit) for count in counts]
+    rows = [(*_count_row(count, base.get(count.length)), _mark(count, limit)) for count in counts]
+    return _table("counts", "Mult-Adds per token of a prediction", COUNTS, rows)
 
 
-def _count_row(count: Count, base: Cost | None) -> Row:
-    cost = count.cost
-    kinds = {
-        "attention": cost.attention,
-        "convolution": cost.convolution,
-        "feed-forward": cost.feed_forward,
-        "head, embedding": cost.head_and_embedding,
-    }
-    return {
-        "length": f"{count.length:,}",
-        "mixer": count.mixer,
-        "parameters": f"{cost.parameters:,}",
-        **{kind: f"{mult_adds:,.0f}" for kind, mult_adds in kinds.items()},
-        "most in": max(kinds, key=lambda kind: kinds[kind]),
-        "training step": f"{cost.training_step:,.0f}",
-        "ratio": f"{cost.training_step / base.training_step:.2f}" if base else "-",
-        "activations MB": f"{cost.activation_bytes / 1e6:,.1f}",
-        "an example": write_amount(count.mult_adds),
-    }
+def count_growth_table(counts: Sequence[Count]) -> Table | None:
+    """Tabulate how the counts of every mechanism grow, where there are two lengths or more."""
+    own = {name: [c for c in counts if c.mixer == name] for name in (c.mixer for c in counts)}
+    rows = [
+        _count_growth_row(mixer, found)
+        for mixer, found in own.items()
+        if len({count.length for count in found}) > 1
+    ]
+    return _table("count-growth", GROWTH_TITLE, COUNT_GROWTH, rows) if rows else None
 
 
-def _mark(count: Count, limit: float | None) -> Row:
-    is_above = limit is not None and count.mult_adds > limit
-    return {} if limit is None else {"": f"above {write_amount(limit)}" if is_above else ""}
+def _table(name: str, title: str, columns: Sequence[Column], rows: Sequence[Cells]) -> Table:
+    """Leave out the columns that are empty in every row."""
+    kept = [at for at in range(len(columns)) if any(row[at].text for row in rows)]
+    return Table(
+        name,
+        title,
+        tuple(columns[at] for at in kept),
+        tuple(Row(tuple(row[at] for at in kept)) for row in rows),
+    )
 
 
-def count_growth_rows(counts: Sequence[Count]) -> list[Row]:
-    """Write how the counts of every mechanism grow, where there are two lengths or more."""
-    rows = []
-    for mixer in dict.fromkeys(count.mixer for count in counts):
-        own = [count for count in counts if count.mixer == mixer]
-        if len({count.length for count in own}) > 1:
-            rows.append(_count_growth_row(mixer, own))
-    return rows
-
-
-def _count_growth_row(mixer: str, counts: Sequence[Count]) -> Row:
-    lengths = [count.length for count in counts]
-    mult_adds = growth(lengths, [count.length * count.cost.mixer for count in counts])
-    activations = growth(lengths, [float(count.cost.activation_bytes) for count in counts])
-    claimed = attention.find(mixer.partition("[")[0]).card.exponent
-    return {
-        "mixer": mixer,
-        "Mult-Adds of the mixer": f"{mult_adds:.2f}",
-        "activations": f"{activations:.2f}",
-        "claimed": f"{claimed:.1f}",
-        "": ABOVE if counts_exceed(claimed, [mult_adds, activations]) else "",
-    }
+def _sizes(record: MeasureRecord) -> str:
+    model = record.model
+    return f"{model.depth} layers, width {model.width}, batch {record.batch_size}"
 
 
 def _baselines(
@@ -152,20 +158,84 @@ def _baselines(
     return {record.length: kind(record) for record in plain}
 
 
-def _row(record: MeasureRecord, found: Measurement | None, base: Measurement | None) -> Row:
-    head = {"length": f"{record.length:,}", "mixer": label(record)}
+def _row(
+    record: MeasureRecord,
+    found: Measurement | None,
+    base: Measurement | None,
+    share: float | None,
+) -> Cells:
+    head = (_count(record.length), Cell(label(record)))
     if found is None:
-        return head | {"steps/s": record.status}
-    return head | {
-        "steps/s": f"{found.steps_per_second:.3g}",
-        "spread": f"{spread(found.seconds_per_step):.0%}",
-        "tokens/s": f"{found.tokens_per_second:,.0f}",
-        "speed": f"{found.steps_per_second / base.steps_per_second:.2f}x" if base else "-",
-        "peak MB": f"{found.peak_live_bytes / 1e6:,.0f}",
-        "memory": f"{found.peak_live_bytes / base.peak_live_bytes:.2f}x" if base else "-",
-        "resident MB": f"{found.peak_resident_bytes / 1e6:,.0f}",
+        return *head, Cell(record.status, tone="failed"), *[EMPTY] * (len(STEP) - 3)
+    speed, peak = found.steps_per_second, found.peak_live_bytes
+    variation = spread(found.seconds_per_step)
+    return (
+        *head,
+        Cell(f"{speed:.3g}", speed),
+        Cell(f"{variation:.0%}", variation),
+        _count(found.tokens_per_second),
+        _ratio(speed / base.steps_per_second if base else None),
+        _megabytes(peak),
+        _ratio(peak / base.peak_live_bytes if base else None),
+        _megabytes(found.peak_resident_bytes),
+        EMPTY if share is None else Cell(f"{share:.0%}", share),
+    )
+
+
+def _count_row(count: Count, base: Cost | None) -> Cells:
+    cost = count.cost
+    kinds = {
+        "attention": cost.attention,
+        "convolution": cost.convolution,
+        "feed-forward": cost.feed_forward,
+        "head, embedding": cost.head_and_embedding,
     }
+    return (
+        _count(count.length),
+        Cell(count.mixer),
+        _count(cost.parameters),
+        *map(_count, kinds.values()),
+        Cell(max(kinds, key=lambda kind: kinds[kind])),
+        _count(cost.training_step),
+        _ratio(cost.training_step / base.training_step if base else None),
+        Cell(f"{cost.activation_bytes / 1e6:,.1f}", cost.activation_bytes / 1e6),
+        Cell(write_amount(count.mult_adds), count.mult_adds),
+    )
 
 
-def _share(share: float | None) -> Row:
-    return {} if share is None else {"of the limit": f"{share:.0%}"}
+def _mark(count: Count, limit: float | None) -> Cell:
+    is_above = limit is not None and count.mult_adds > limit
+    return Cell(f"above {write_amount(limit)}", tone="failed") if limit and is_above else EMPTY
+
+
+def _count_growth_row(mixer: str, counts: Sequence[Count]) -> Cells:
+    lengths = [count.length for count in counts]
+    mult_adds = growth(lengths, [count.length * count.cost.mixer for count in counts])
+    activations = growth(lengths, [float(count.cost.activation_bytes) for count in counts])
+    claimed = attention.find(mixer.partition("[")[0]).card.exponent
+    verdict = _verdict(counts_exceed(claimed, [mult_adds, activations]))
+    return Cell(mixer), _exponent(mult_adds), _exponent(activations), _claim(claimed), verdict
+
+
+def _count(number: int | float) -> Cell:
+    return Cell(f"{number:,.0f}", number)
+
+
+def _megabytes(count: int) -> Cell:
+    return Cell(f"{count / 1e6:,.0f}", count / 1e6)
+
+
+def _ratio(value: float | None) -> Cell:
+    return MISSING if value is None else Cell(f"{value:.2f}x", value)
+
+
+def _exponent(value: float | None) -> Cell:
+    return MISSING if value is None else Cell(f"{value:.2f}", value)
+
+
+def _claim(value: float | None) -> Cell:
+    return MISSING if value is None else Cell(f"{value:.1f}", value)
+
+
+def _verdict(is_above: bool) -> Cell:
+    return Cell(ABOVE, tone="failed") if is_above else EMPTY

@@ -1,4 +1,4 @@
-"""A worker: one process that holds one model at one length and steps when it is told to.
+"""A worker: one process that holds one model at one length and runs steps on command.
 
 It reads an `Order`, then a `Command` per line, and answers each with one line:
 
@@ -7,10 +7,9 @@ It reads an `Order`, then a `Command` per line, and answers each with one line:
     {"do": "weigh", "step": "train"}                  ->  {"live_bytes": ..., "resident_bytes": ...}
     {"do": "count"}                                   ->  {"cost": {...}}
 
-Whatever goes wrong is an answer too. Between two commands a worker holds no memory but its model,
-so that workers that take turns each have the whole machine. When the other end of the pipe is
-closed, which the system does even for a killed process, the worker ends at once, also in the
-middle of a step.
+A failure is an answer too. Between two commands a worker holds no memory but its model, so that
+workers that take turns each have the whole machine. When the other end of the pipe is closed, which
+the system does even for a killed process, the worker ends at once, even in the middle of a step.
 """
 
 import os
@@ -33,10 +32,10 @@ from longarena.measure.memory import (
 )
 from longarena.measure.messages import Answer, Command, Order, StepName
 from longarena.measure.speed import TIMINGS_PER_TURN, Timing
-from longarena.measure.work import Step, byte_card, prepare
+from longarena.measure.work import Step, byte_signature, prepare
 from longarena.runtime import peak_resident_bytes, seconds_waited_for_a_core, set_up
 
-# the last is a library that finds no room to be loaded
+# the last one is from a library that there is no room to load
 MESSAGES_OF_FULL_MEMORY = (
     "can't allocate memory",
     "not enough memory",
@@ -47,7 +46,7 @@ MESSAGES_OF_FULL_MEMORY = (
 
 def main() -> None:
     """Serve the commands that come in on standard input."""
-    # whatever a mixer prints must not end up among the answers
+    # what a mixer prints must not end up among the answers
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for answer in serve(_lines_until_the_end(sys.stdin)):
@@ -81,7 +80,7 @@ def serve(lines: Iterator[str]) -> Iterator[Answer]:
             bench = bench or Bench(order)
             answer = bench.carry_out(Command.model_validate_json(line))
         except Exception as error:
-            answer = excuse(error)
+            answer = error_answer(error)
         release_free_memory()
         yield answer
 
@@ -96,7 +95,7 @@ class Bench:
         if order.model is None:
             self.steps = {"copy": copy_step()}
         else:
-            self.work = prepare(order.model, byte_card(order.length), order.batch_size)
+            self.work = prepare(order.model, byte_signature(order.length), order.batch_size)
             self.steps = {"train": self.work.train, "predict": self.work.predict}
 
     def carry_out(self, command: Command) -> Answer:
@@ -112,9 +111,9 @@ class Bench:
         return self.weigh(command.step) if command.do == "weigh" else Answer()
 
     def weigh(self, name: StepName) -> Answer:
-        """Find the peak memory of a step, other than the first: it makes the optimiser's state."""
+        """Find the peak memory of a step after the first, which makes the optimiser's state."""
         step = self.steps[name]
-        resident = peak_resident_bytes()  # now, before the profiler adds to it
+        resident = peak_resident_bytes()  # before the profiler adds to it
         standing = total_bytes(self.work.standing_tensors(training=name == "train"))
         return Answer(
             live_bytes=standing + allocations(step).peak_bytes,
@@ -125,9 +124,9 @@ class Bench:
 def take_turn(
     step: Step, seconds: float, product_seconds: Callable[[], float]
 ) -> tuple[Timing, ...]:
-    """Step for some seconds, `TIMINGS_PER_TURN` times at least, between products.
+    """Run steps for some seconds, at least `TIMINGS_PER_TURN`, between matrix products.
 
-    The first step is not timed: memory is still to be had, and the caches are someone else's.
+    The first step is not timed: it has to allocate memory, and the caches are cold.
     """
     step()
     timings = []
@@ -143,7 +142,7 @@ def take_turn(
 
 
 def time_steps(step: Step, seconds: float) -> float:
-    """Step for some seconds, once at least, and return the median step."""
+    """Run steps for some seconds, at least one, and return the median time."""
     taken: list[float] = []
     while not taken or sum(taken) < seconds:
         finish()
@@ -154,8 +153,8 @@ def time_steps(step: Step, seconds: float) -> float:
     return statistics.median(taken)
 
 
-def excuse(error: Exception) -> Answer:
-    """Put an error into the words of an answer."""
+def error_answer(error: Exception) -> Answer:
+    """Turn an error into an answer."""
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     if isinstance(error, UserError):
         return Answer(status="refused", reason=reason)

@@ -1,1 +1,1 @@
-"""A mixer becomes a classifier."""
+"""From a mixer to a model: embedding, encoder and head."""

@@ -1,4 +1,4 @@
-"""The numbers that make a model, apart from what its task decides (vocabulary, classes, length)."""
+"""What a model is made of, apart from what its task decides: vocabulary, classes and length."""
 
 from typing import Literal
 
@@ -6,15 +6,21 @@ from pydantic import Field, model_validator
 
 from longarena.options import Options, Value
 
+# rotary positions are added to no token: the mixers turn queries and keys by them
+Positions = Literal["learned", "sinusoidal", "rotary", "none"]
+
 
 class ModelConfig(Options):
     """An encoder of `depth` layers around one kind of mixer, a pooling and a head.
 
-    Queries, keys and values have `qkv_width` channels, None for as many as the tokens.
+    Queries, keys and values have `qkv_width` channels; None means as many as the tokens have. With
+    an `mlp_width` of 0 the layers have no feed-forward. `norm` is one of `norms.py`. `input` says
+    how ids become vectors: `embed` looks each one up, `value` reads it as a number, for tasks whose
+    tokens are quantities (`embedding.py`).
 
     `reversible` layers keep no activations (`reversible.py`); `recompute` keeps only what goes into
-    each layer; with `mlp_chunks` > 1 the MLP takes a sequence in so many pieces and keeps nothing
-    of them. All three save memory and cost time.
+    each layer; `mlp_chunks` > 1 runs the MLP on that many pieces of a sequence, one after the
+    other, and keeps none of its activations. All three save memory and cost time.
     """
 
     mixer: str
@@ -23,10 +29,12 @@ class ModelConfig(Options):
     qkv_width: int | None = Field(None, gt=0)
     depth: int = Field(gt=0)
     num_heads: int = Field(gt=0)
-    mlp_width: int = Field(gt=0)
-    positions: Literal["learned", "sinusoidal"]
+    mlp_width: int = Field(ge=0)
+    positions: Positions
     pooling: Literal["mean", "cls", "pma"]
     dropout: float = Field(ge=0, lt=1)
+    norm: Literal["layer", "rms", "batch"] = "layer"
+    input: Literal["embed", "value"] = "embed"
     reversible: bool = False
     recompute: bool = False
     mlp_chunks: int = Field(1, gt=0)
@@ -45,5 +53,14 @@ class ModelConfig(Options):
         if self.reversible and self.recompute:
             raise ValueError(
                 "reversible layers keep nothing to compute again; choose one of the two"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _batch_norm_runs_once(self) -> "ModelConfig":
+        if self.norm == "batch" and (self.reversible or self.recompute):
+            raise ValueError(
+                "norm=batch would move its running values twice where layers are computed again; "
+                "use norm=layer or norm=rms, or keep the activations"
             )
         return self

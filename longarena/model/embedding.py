@@ -1,14 +1,20 @@
-"""Token ids to vectors: what a token is, plus where it stands.
+"""Ids to vectors: what a token is, plus where it stands.
 
-Choice: tokens start from N(0, 1) and learned positions from N(0, 0.02^2), as in the release.
+    embed    a learned vector for every id
+    value    a linear map of one number: ids 1 ... vocab_size - 1 become -1 ... 1 in equal steps
+
+Choice: token vectors start from N(0, 1) and learned positions from N(0, 0.02^2), as in the release.
+Choice: the linear map of `value` has a bias and torch's own start, uniform on [-1, 1] for a single
+        input. The tokens that a model puts before a sequence are not quantities; they have vectors
+        of their own, which start from N(0, 1) too.
 """
 
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from longarena.model.config import Positions
 from longarena.shapes import Ids, Tokens
 
 
@@ -26,18 +32,42 @@ def sinusoids(length: int, width: int) -> Tensor:
     return table
 
 
-class Embedding(nn.Module):
-    """Sum of a token's vector and its position's, if it has one."""
+def values_of(ids: Tensor, vocab_size: int) -> Tensor:
+    """Map the ids of a vocabulary to numbers from -1 to 1; padding falls outside.
 
-    def __init__(
-        self,
-        vocab_size: int,
-        width: int,
-        max_length: int,
-        positions: Literal["learned", "sinusoidal"] | None,
-    ) -> None:
+    >>> values_of(torch.tensor([1, 2, 3]), vocab_size=4)
+    tensor([-1.,  0.,  1.])
+    """
+    return 2 * (ids - 1) / (vocab_size - 2) - 1
+
+
+class ValueEmbedding(nn.Module):
+    """A linear map of the number that an id stands for.
+
+    The first `num_prepended` tokens of a row are the model's own and have a vector each;
+    `vocab_size` does not count them.
+    """
+
+    def __init__(self, vocab_size: int, num_prepended: int, width: int) -> None:
         super().__init__()
-        self.token = nn.Embedding(vocab_size, width)
+        self.vocab_size, self.num_prepended = vocab_size, num_prepended
+        self.linear = nn.Linear(1, width)
+        self.prepended = nn.Parameter(torch.randn(num_prepended, width)) if num_prepended else None
+
+    def forward(self, ids: Ids) -> Tokens:
+        own = ids[:, self.num_prepended :].to(self.linear.weight.dtype)
+        x: Tensor = self.linear(values_of(own, self.vocab_size)[..., None])
+        if self.prepended is None:
+            return x
+        return torch.cat([self.prepended.expand(len(ids), -1, -1), x], dim=1)
+
+
+class Embedding(nn.Module):
+    """The sum of a token's vector and the vector of its position, where positions are added."""
+
+    def __init__(self, token: nn.Module, width: int, max_length: int, positions: Positions) -> None:
+        super().__init__()
+        self.token = token
         self.position: Tensor | None
         if positions == "learned":
             self.position = nn.Parameter(nn.init.normal_(torch.empty(max_length, width), std=0.02))

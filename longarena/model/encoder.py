@@ -3,9 +3,11 @@
     x = x + dropout(mixer(norm(x)))
     x = x + mlp(norm(x))
 
+The second half is left out where the recipe or the mixer asks for an MLP of width 0.
+
 Choice: pre-norm, a last norm and a Xavier-uniform MLP, as in the release; GELU in its exact form.
 Choice: an MLP in chunks computes each chunk again in the backward pass. Cutting alone would save
-        nothing while training, for autograd keeps the wide activations of every chunk. Measured
+        nothing while training: autograd keeps the wide activations of every chunk. Measured
         (`linear`, 4 layers, 4 x 2,048 tokens, 8 chunks): 289 of 567 MB, 14 % more time.
 Choice: `recompute` keeps what goes into a layer and computes the rest again in the backward pass.
         Measured in the same way: 200 of 567 MB, 24 % more time.
@@ -21,14 +23,16 @@ from longarena import attention
 from longarena.attention import Mixer
 from longarena.errors import UserError
 from longarena.model.config import ModelConfig
+from longarena.model.norms import NORMS
 from longarena.model.reversible import run_reversible
 from longarena.shapes import Mask, Tokens
 
-NORM_EPSILON = 1e-6
-
 
 class FeedForward(nn.Sequential):
-    """Widen, bend, narrow: each position by itself, `chunks` pieces of a sequence in turn."""
+    """Two linear maps with a GELU between them, on each position by itself.
+
+    `chunks` pieces of a sequence are computed one after the other.
+    """
 
     def __init__(self, width: int, hidden: int, dropout: float, chunks: int = 1) -> None:
         widen, narrow = nn.Linear(width, hidden), nn.Linear(hidden, width)
@@ -50,40 +54,49 @@ class FeedForward(nn.Sequential):
         return y
 
 
-class Layer(nn.Module):
-    """One mixer and one MLP, each behind a norm and beside a residual path."""
+class MixingLayer(nn.Module):
+    """One mixer behind a norm and beside a residual path: a layer without a feed-forward."""
 
     def __init__(self, config: ModelConfig, mixer: Mixer) -> None:
         super().__init__()
-        self.mixer_norm = nn.LayerNorm(config.width, NORM_EPSILON)
+        self.mixer_norm = NORMS[config.norm](config.width)
         self.mixer = mixer
         self.dropout = nn.Dropout(config.dropout)
-        self.mlp_norm = nn.LayerNorm(config.width, NORM_EPSILON)
-        hidden = mixer.mlp_width(config.mlp_width)
-        self.mlp = FeedForward(config.width, hidden, config.dropout, config.mlp_chunks)
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
-        x = x + self.mix(x, mask)
-        return x + self.feed(x)
+        return x + self.mix(x, mask)
 
     def mix(self, x: Tokens, mask: Mask) -> Tokens:
         """Run the half in which positions talk."""
-        y: Tensor = self.dropout(self.mixer(self.mixer_norm(x), mask))
+        y: Tensor = self.dropout(self.mixer(self.mixer_norm(x, mask), mask))
         return y
 
-    def feed(self, x: Tokens) -> Tokens:
+
+class Layer(MixingLayer):
+    """One mixer and one MLP, each behind a norm and beside a residual path."""
+
+    def __init__(self, config: ModelConfig, mixer: Mixer, mlp_width: int) -> None:
+        super().__init__(config, mixer)
+        self.mlp_norm = NORMS[config.norm](config.width)
+        self.mlp = FeedForward(config.width, mlp_width, config.dropout, config.mlp_chunks)
+
+    def forward(self, x: Tokens, mask: Mask) -> Tokens:
+        x = super().forward(x, mask)
+        return x + self.feed(x, mask)
+
+    def feed(self, x: Tokens, mask: Mask) -> Tokens:
         """Run the half that changes each position by itself."""
-        y: Tensor = self.mlp(self.mlp_norm(x))
+        y: Tensor = self.mlp(self.mlp_norm(x, mask))
         return y
 
 
 class Encoder(nn.Module):
-    """A stack of layers around the mixers that it is given, ordinary or reversible."""
+    """A stack of layers, ordinary or reversible, one around each of the given mixers."""
 
     def __init__(self, config: ModelConfig, mixers: list[Mixer]) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Layer(config, mixer) for mixer in mixers)
-        self.norm = nn.LayerNorm(config.width, NORM_EPSILON)
+        self.layers = nn.ModuleList(build_layer(config, mixer) for mixer in mixers)
+        self.norm = NORMS[config.norm](config.width)
         self.reversible, self.recompute = config.reversible, config.recompute
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
@@ -93,11 +106,11 @@ class Encoder(nn.Module):
         else:
             for layer in self.layers:
                 x = self._run(layer, x, mask)
-        y: Tensor = self.norm(x)
+        y: Tensor = self.norm(x, mask)
         return y
 
     def _run(self, layer: nn.Module, x: Tokens, mask: Mask) -> Tokens:
-        """Run a layer; if asked, keep only what went in and compute the rest again later."""
+        """Run a layer; with `recompute`, keep only its input and compute the rest again later."""
         y: Tensor = (
             checkpoint(layer, x, mask, use_reentrant=False) if self.recompute else layer(x, mask)
         )
@@ -109,8 +122,22 @@ class Encoder(nn.Module):
             yield layer.mixer  # type: ignore[misc]
 
 
-def build_mixers(config: ModelConfig, max_length: int, seed: int) -> list[Mixer]:
-    """Build the mixer of every layer, lowest first; each is shown the one below it."""
+def build_layer(config: ModelConfig, mixer: Mixer) -> MixingLayer:
+    """Build the layer around a mixer, with a feed-forward unless it or the recipe wants none."""
+    mlp_width = mixer.mlp_width(config.mlp_width)
+    if mlp_width:
+        return Layer(config, mixer, mlp_width)
+    if config.reversible:
+        raise UserError(
+            "reversible layers need a feed-forward as their second half; use reversible=false"
+        )
+    return MixingLayer(config, mixer)
+
+
+def build_mixers(
+    config: ModelConfig, max_length: int, seed: int, causal: bool = False
+) -> list[Mixer]:
+    """Build the mixer of every layer, lowest first; each is given the one below it."""
     mixers: list[Mixer] = []
     for layer in range(config.depth):
         mixer = attention.build(
@@ -123,6 +150,8 @@ def build_mixers(config: ModelConfig, max_length: int, seed: int) -> list[Mixer]
             depth=config.depth,
             seed=seed,
             options=config.options,
+            causal=causal,
+            rotary=config.positions == "rotary",
             previous=mixers[-1] if mixers else None,
         )
         if config.reversible and type(mixer).extra_loss is not Mixer.extra_loss:

@@ -2,32 +2,35 @@
 
 Choice: the mean is over real tokens only (the release averages padding too).
 Choice: `pma` pools by multi-head attention (Lee et al., 2019, https://arxiv.org/abs/1810.00825): a
-        learned seed reads the sequence. One seed gives the one vector that a head wants; the
-        paper's feed-forward on the tokens before it is the encoder's last MLP. It is as wide as the
-        tokens, whatever the `qkv_width` of the mixers.
-Choice: a pair of sequences is judged from [a, b, a * b, a - b], as the paper's appendix says.
+        learned seed reads the sequence. One seed is enough, since the head wants one vector; the
+        encoder's last MLP takes the place of the paper's feed-forward on the tokens. Its attention
+        is as wide as the tokens, whatever the `qkv_width` of the mixers.
+Choice: a pair of sequences is judged from [a, b, a * b, a - b], as in the paper's appendix.
+Choice: the hidden layer is as wide as the recipe's `mlp_width`, or as the tokens if that is 0.
 """
 
 from collections.abc import Callable
 
 import torch
+from einops import rearrange
 from torch import Tensor, nn
 
 from longarena.attention.set_transformer import Points
 from longarena.model.config import ModelConfig
-from longarena.shapes import Logits, Mask, Pooled, PooledSequences, Tokens
+from longarena.shapes import Logits, Mask, Pooled, Tokens
+from longarena.tasks.signature import Signature
 
 Pooling = Callable[[Tokens, Mask], Pooled]
 
 
 def mean_of_real(x: Tokens, mask: Mask) -> Pooled:
-    """Average the real tokens; a sequence without any gives zeros."""
+    """Average the real tokens; a sequence that has none gives zeros."""
     real = mask[..., None].to(x.dtype)
     return x.masked_fill(~mask[..., None], 0.0).sum(dim=1) / real.sum(dim=1).clamp_min(1.0)
 
 
 def first_token(x: Tokens, mask: Mask) -> Pooled:
-    """Take the first position, where the encoder put a token of its own."""
+    """Take the first position, where the backbone put the CLS token."""
     return x[:, 0]
 
 
@@ -50,18 +53,24 @@ POOLINGS: dict[str, Callable[[ModelConfig], Pooling]] = {
 }
 
 
-class Head(nn.Module):
-    """Two linear maps with a ReLU between them, on one sequence or on a pair."""
+class ClassificationHead(nn.Module):
+    """Pool the tokens of each sequence, then two linear maps with a ReLU between them."""
 
-    def __init__(self, width: int, hidden: int, num_classes: int, num_sequences: int) -> None:
+    def __init__(self, config: ModelConfig, signature: Signature) -> None:
         super().__init__()
-        features = width if num_sequences == 1 else 4 * width
+        if signature.num_classes is None:
+            raise ValueError("a task without classes cannot be classified")
+        self.num_sequences = signature.num_sequences
+        self.pool = POOLINGS[config.pooling](config)
+        features = config.width if self.num_sequences == 1 else 4 * config.width
+        hidden = config.mlp_width or config.width
         self.layers = nn.Sequential(
-            nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, num_classes)
+            nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, signature.num_classes)
         )
 
-    def forward(self, pooled: PooledSequences) -> Logits:
+    def forward(self, tokens: Tokens, mask: Mask) -> Logits:
+        pooled = rearrange(self.pool(tokens, mask), "(b s) d -> b s d", s=self.num_sequences)
         first, last = pooled[:, 0], pooled[:, -1]
         pair = torch.cat([first, last, first * last, first - last], dim=-1)
-        logits: Tensor = self.layers(first if pooled.shape[1] == 1 else pair)
+        logits: Tensor = self.layers(first if self.num_sequences == 1 else pair)
         return logits

@@ -1,16 +1,16 @@
-"""Reversible residual layers: activations are computed again from the outputs, not kept.
+"""Reversible residual layers: activations are not kept but computed again from the outputs.
 
-Two streams take turns, each adding to itself what it hears from the other, so that every step can
-be undone:
+There are two streams. Each in turn adds to itself a function of the other, so every addition can be
+undone:
 
     y1 = x1 + mix(x2)    y2 = x2 + feed(y1)
     x2 = y2 - feed(y1)   x1 = y1 - mix(x2)
 
-The backward pass goes down the layers with the streams: it computes one half of a layer again,
-takes its gradient, and subtracts. The memory of activations is that of one layer, at any depth; the
+The backward pass walks down the layers with the two streams: it computes half a layer again, takes
+its gradient, and subtracts its output. Activations take the memory of one layer, at any depth; the
 price is one more forward pass (measured with `linear`, 4 x 2,048 tokens: 213 instead of 567 MB at
-4 layers, 226 MB at 8; 26 % more time). Dropout and precision are those of the first time, and so
-are discrete choices, which rounding could turn (`attention/choices.py`).
+4 layers, 226 MB at 8; 26 % more time). The second pass has the dropout and the precision of the
+first, and its discrete choices, which rounding could change (`attention/ops/choices.py`).
 
 Paper:  Gomez et al. (2017), https://arxiv.org/abs/1707.04585; in Reformer (Kitaev et al., 2020)
 Choice: both streams start from the embedding and their mean is the output, so that a reversible
@@ -20,6 +20,7 @@ Choice: both streams start from the embedding and their mean is the output, so t
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -28,20 +29,20 @@ from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import get_device_states, set_device_states
 
 from longarena.attention import Mixer
-from longarena.attention.choices import Choices
+from longarena.attention.ops.choices import Choices
 from longarena.shapes import Mask, Tokens
 
 
 @runtime_checkable
 class Halves(Protocol):
-    """A layer in two halves, neither of which adds its input."""
+    """A layer in two halves; neither adds its input to its output."""
 
     mixer: Mixer
 
     def mix(self, x: Tokens, mask: Mask) -> Tokens:
         """Let positions talk."""
 
-    def feed(self, x: Tokens) -> Tokens:
+    def feed(self, x: Tokens, mask: Mask) -> Tokens:
         """Change each position by itself."""
 
 
@@ -65,7 +66,7 @@ class _Run(torch.autograd.Function):
             with _choices(layer.mixer, before_mix.choices):
                 x1 = x1 + layer.mix(x2, mask)
             before_feed = Moment.now(x1)
-            x2 = x2 + layer.feed(x1)
+            x2 = x2 + layer.feed(x1, mask)
             ctx.moments.append((before_mix, before_feed))
         ctx.layers = layers
         ctx.save_for_backward(mask, x1, x2, *parameters)
@@ -80,21 +81,17 @@ class _Run(torch.autograd.Function):
             reversed(ctx.layers), reversed(ctx.moments), strict=True
         ):
             with before_feed.again():
-                fed, change = gradients.through(layer.feed, x1, d2)
+                fed, change = gradients.through(partial(layer.feed, mask=mask), x1, d2)
             x2, d1 = x2 - fed, d1 + change
             with before_mix.again(), _choices(layer.mixer, before_mix.choices):
-                mixed, change = gradients.through(_mixing(layer, mask), x2, d1)
+                mixed, change = gradients.through(partial(layer.mix, mask=mask), x2, d1)
             x1, d2 = x1 - mixed, d2 + change
         return None, None, d1, d2, *gradients.totals
 
 
-def _mixing(layer: Halves, mask: Mask) -> Callable[[Tokens], Tokens]:
-    return lambda x: layer.mix(x, mask)
-
-
 @contextmanager
 def _choices(mixer: Mixer, choices: Choices) -> Iterator[None]:
-    """Have a mixer make its discrete choices here."""
+    """Have a mixer take its discrete choices from here, or leave them here."""
     mixer.choices = choices
     try:
         yield
@@ -103,7 +100,7 @@ def _choices(mixer: Mixer, choices: Choices) -> Iterator[None]:
 
 
 class Gradients:
-    """The gradients of all parameters, added up half a layer at a time."""
+    """The gradients of all parameters, summed up half a layer at a time."""
 
     def __init__(self, parameters: Sequence[Tensor]) -> None:
         self.parameters = parameters
@@ -112,11 +109,11 @@ class Gradients:
     def through(
         self, half: Callable[[Tokens], Tokens], x: Tokens, dy: Tokens
     ) -> tuple[Tokens, Tokens]:
-        """Compute a half again; return what it gives and the gradient at its input."""
+        """Compute half a layer again; return its output and the gradient of its input."""
         x = x.detach().requires_grad_()
         with torch.enable_grad():
             y = half(x)
-        # a layer may use parameters of another, so each half is asked for all
+        # layers may share parameters, so each half may have a gradient for any of them
         found = torch.autograd.grad(y, (x, *self.parameters), dy, allow_unused=True)
         for index, gradient in enumerate(found[1:]):
             if gradient is not None:
@@ -127,7 +124,7 @@ class Gradients:
 
 @dataclass(frozen=True)
 class Moment:
-    """What a recomputation must find as it was: random states, precision, choices."""
+    """What a second computation must find unchanged: random states, precision, choices."""
 
     state: Tensor
     devices: list[int]
@@ -137,7 +134,7 @@ class Moment:
 
     @staticmethod
     def now(x: Tensor) -> "Moment":
-        """Note how things are before a computation on `x`."""
+        """Note the state before a computation on `x`."""
         kind = x.device.type
         autocast = torch.autocast(
             kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind)
@@ -146,7 +143,7 @@ class Moment:
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        """Have everything as it was; leave the random states alone afterwards."""
+        """Restore the state inside the block; the random states outside of it do not move."""
         with torch.random.fork_rng(self.devices), self.autocast, self.choices.replayed():
             torch.set_rng_state(self.state)
             set_device_states(self.devices, self.device_states)

@@ -1,1 +1,1 @@
-"""What a run is."""
+"""What a run is: its recipe, the schedule of its rate, and presets of whole recipes."""

@@ -1,8 +1,10 @@
-"""A recipe: one frozen value that says everything that decides a run's numbers.
+"""A recipe: one frozen value that holds everything that decides a run's numbers.
 
-Its canonical JSON gives the run's id, so two recipes that differ in anything have two ids. A
-variant derives from another: `override(recipe, ["model.depth=2", "task.max_length=512"])` by the
-words of the command line, `replace(recipe, seed=1)` by values.
+The canonical JSON of what differs from the defaults gives the run's id, so two recipes that differ
+in anything have two ids, and a field that is added later does not change the id of any run. It
+follows that a default never changes: old ids would get another meaning. One recipe derives from
+another by the words of the command line, `override(recipe, ["model.depth=2"])`, or by values,
+`replace(recipe, seed=1)`.
 """
 
 import hashlib
@@ -25,24 +27,28 @@ ID_LENGTH = 10
 class TaskChoice(Options):
     """Which task, in which version, under which options, and how much of its data.
 
-    `variant` names data that is not the task's own, such as aan-mini.
+    `data` names data that is not the task's own, such as aan-mini.
     """
 
     name: str
     version: int
-    variant: str = ""
+    data: str = ""
     options: dict[str, Value] = Field(default_factory=dict)
     size: float = Field(1.0, gt=0, le=1)
 
 
 class Optimiser(Options):
-    """AdamW with decoupled weight decay; gradients are cut at `clip` (global norm).
+    """How gradients move the parameters; the global norm of the gradient is clipped at `clip`.
 
-    `decay` says which parameters it makes smaller: all, or only the matrices, which leaves out the
-    norms and biases.
+    `adamw` decouples the decay from the gradient; `adam` and `sgd` add it to the gradient (L2). The
+    momentum of `sgd` is `beta_1`; it uses neither `beta_2` nor `epsilon`. `decay` says which
+    parameters decay: all, or only matrices, not norms and biases. The parameters that a mixer calls
+    slow never decay; their peak rate is `slow_rate`, or `rate` if that is None.
     """
 
+    kind: Literal["adamw", "adam", "sgd"] = "adamw"
     rate: float = Field(gt=0)
+    slow_rate: float | None = Field(None, gt=0)
     beta_1: float = Field(0.9, ge=0, lt=1)
     beta_2: float = Field(0.98, ge=0, lt=1)
     epsilon: float = Field(1e-9, gt=0)
@@ -54,8 +60,8 @@ class Optimiser(Options):
 class Recipe(Options):
     """Everything that decides a run's numbers.
 
-    `accumulate` computes a batch in so many parts, which needs less memory for the same update.
-    Training ends early once `patience` validations in a row have brought no better accuracy.
+    A batch is computed in `accumulate` parts, which needs less memory for the same update. Training
+    ends early after `patience` validations in a row without a better score.
     """
 
     preset: str
@@ -77,15 +83,16 @@ class Recipe(Options):
 
     @property
     def id(self) -> str:
-        """The name of this run: a digest of the canonical JSON."""
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        """The name of this run: a digest of what differs from the defaults."""
+        values = self.model_dump(mode="json", exclude_defaults=True)
+        text = json.dumps(values, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
 
 
 def build_task(recipe: Recipe) -> Task:
-    """Build the task of a recipe; refuse one made for another version of it."""
+    """Build the task of a recipe; refuse a recipe that was made for another version of the task."""
     choice = recipe.task
-    task = tasks.build(choice.name, choice.options, choice.size, choice.variant)
+    task = tasks.build(choice.name, choice.options, choice.size, choice.data)
     if task.card.version != choice.version:
         raise UserError(
             f"the recipe asks for version {choice.version} of {choice.name}, "
@@ -97,8 +104,8 @@ def build_task(recipe: Recipe) -> Task:
 def override(recipe: Recipe, assignments: Iterable[str]) -> Recipe:
     """Derive a recipe from `key=value` lines; refuse unknown keys with the nearest ones.
 
-    A key is a path such as `model.depth`. What is no field of the task or the model is an option
-    of the task or the mixer: `task.max_length=512`, `model.materialised=true`.
+    A key is a path such as `model.depth`. The options of the task and of the mixer go by the same
+    form, as if they were fields: `task.max_length=512`, `model.materialised=true`.
     """
     values = recipe.model_dump(mode="json")
     for key, value in read_assignments(assignments).items():
@@ -108,7 +115,7 @@ def override(recipe: Recipe, assignments: Iterable[str]) -> Recipe:
 
 
 def replace(recipe: Recipe, **changes: object) -> Recipe:
-    """Derive a recipe in which some fields are others; all of it is validated anew.
+    """Derive a recipe in which some fields have other values; all of it is validated again.
 
     >>> from longarena.recipes.presets import preset
     >>> recipe = replace(preset("listops", "linear"), seed=1, steps=10)
@@ -120,20 +127,30 @@ def replace(recipe: Recipe, **changes: object) -> Recipe:
 
 def _locate(values: dict[str, Value], key: str) -> tuple[dict[str, Value], str]:
     """Find the dictionary that holds a dotted key, and the key's last part."""
-    places = {name: values for name, value in values.items() if not isinstance(value, dict)}
-    for head, section in values.items():
-        if isinstance(section, dict):
-            options = section.get("options")
-            if isinstance(options, dict):
-                places |= {f"{head}.{name}": options for name in _options(head, section)}
-            places |= {f"{head}.{name}": section for name in section if name != "options"}
+    sections = {head: part for head, part in values.items() if isinstance(part, dict)}
+    places = {name: values for name in values if name not in sections}
+    for head, section in sections.items():
+        places |= {f"{head}.{name}": section for name in section if name != "options"}
+    # options come last: those of a mixer are in its module, which needs torch
+    for head in sorted(sections, key=lambda head: not key.startswith(f"{head}.")):
+        if key in places:
+            break
+        places = _option_places(head, sections[head]) | places
     if key not in places:
         raise unknown("recipe key", key, places)
     return places[key], key.rpartition(".")[2]
 
 
+def _option_places(head: str, section: dict[str, Value]) -> dict[str, dict[str, Value]]:
+    """Find the dictionary that holds the options of the task or of the mixer."""
+    options = section.get("options")
+    if not isinstance(options, dict):
+        return {}
+    return {f"{head}.{name}": options for name in _options(head, section)}
+
+
 def _options(head: str, section: dict[str, Value]) -> Iterable[str]:
     """List the options that the chosen task or mixer has."""
     if head == "task":
-        return tasks.TASKS[str(section["name"])].options_type.model_fields
+        return tasks.find(str(section["name"])).options_type.model_fields
     return attention.find(str(section["mixer"])).options_type.model_fields

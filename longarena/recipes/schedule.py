@@ -8,8 +8,8 @@ With s = step + 1, w = warm-up steps, and p from 0 at the end of the warm-up to 
     rsqrt      peak * min(1, s / w) / sqrt(max(s, w))           the official text tasks
     one-cycle  from peak / 25 straight up to peak at w, straight down to peak / 250,000
 
-Choice: steps count from 1, so that the first step does something (the official one has rate 0).
-Choice: one-cycle moves the rate only; torch's OneCycleLR also moves Adam's beta_1, unasked.
+Choice: steps count from 1, so that the first step has an effect (in the release its rate is 0).
+Choice: one-cycle moves the rate only; torch's OneCycleLR also moves Adam's beta_1 by default.
 """
 
 import math

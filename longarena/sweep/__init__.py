@@ -13,7 +13,7 @@ from rich.console import Console
 
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe
-from longarena.store.folder import read_records
+from longarena.records.folder import read_records
 from longarena.sweep.display import Silent, Watch, display
 from longarena.sweep.drive import Crew, Sweep, drive, prepare_all
 from longarena.sweep.local import LocalCrew, pool
@@ -27,12 +27,12 @@ OpenCrew = Callable[[Places], AbstractContextManager[Crew]]
 
 
 def local(workers: int | None = None, threads: int | None = None) -> OpenCrew:
-    """Have the work done by processes on this machine."""
+    """Let processes on this machine do the work."""
     return lambda places: LocalCrew(places, pool(workers, threads))
 
 
 def on_ray(address: str, threads: int = 1) -> OpenCrew:
-    """Have the work done by a Ray cluster."""
+    """Let a Ray cluster do the work."""
     return lambda places: RayCrew(places, address, threads)
 
 
@@ -45,7 +45,7 @@ def sweep(  # noqa: PLR0913 - the one call from outside: all but the recipes by 
     progress: Progress = SILENT,
     console: Console | None = None,
 ) -> Sweep:
-    """Bring every recipe's run to its end; a stop is no error, `count("stopped")` tells of it."""
+    """Bring every recipe's run to its end; after a stop, `count("stopped")` is not 0."""
     places = Places(runs.absolute(), (store or runs / "records").absolute())
     estimates = Estimates(read_records(places.store).runs)
     state = Sweep.of(plan(recipes, places), places, estimates)

@@ -1,6 +1,6 @@
-"""Watching a sweep: one live table for all runs, or plain lines in a log file.
+"""Show a sweep: one live table for all runs, or plain lines in a log file.
 
-The progress of a run is what its log says, so a run on any machine that shares the files shows.
+The progress of a run is read from its log, so runs on all machines that share the files are shown.
 """
 
 import json
@@ -15,7 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from longarena.progress import duration
+from longarena.recipes.recipe import build_task
 from longarena.sweep.drive import Entry, Standing, Sweep
+from longarena.tracks import track_of
+from longarena.tracks.metric import Metric
 from longarena.training.folder import RunFolder
 
 SECONDS_BETWEEN_TABLES = 0.5
@@ -23,6 +26,8 @@ SECONDS_BETWEEN_LINES = 60.0
 TAIL_BYTES = 4096
 # lines of a terminal that are not rows of the table
 FRAME = 5
+# the column that says what a run found has no title
+NOTE = ""
 ORDER: tuple[Standing, ...] = (
     "running",
     "failed",
@@ -37,14 +42,14 @@ STYLES = {"running": "cyan", "failed": "red", "finished": "green", "elsewhere": 
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a run is, by the end of its log."""
+    """How far a run has come, by the end of its log."""
 
     step: int = 0
     note: str = ""
     steps_per_second: float = 0.0
 
 
-def moment(folder: RunFolder) -> Moment:
+def moment(folder: RunFolder, metric: Metric) -> Moment:
     """Read the end of a run's log."""
     try:
         with folder.log.open("rb") as file:
@@ -57,28 +62,29 @@ def moment(folder: RunFolder) -> Moment:
         try:
             facts |= json.loads(line)
         except (ValueError, TypeError):
-            continue  # the first line may be half of one, the last may not be whole yet
-    return Moment(int(facts.get("step", 0)), _note(facts), facts.get("steps_per_second", 0.0))
-
-
-def _note(facts: dict[str, float]) -> str:
-    parts = [f"loss {facts['loss']:.3f}"] if facts.get("loss") is not None else []
-    if "valid_accuracy" in facts:
-        return " ".join([*parts, f"validation {facts['valid_accuracy']:.1%}"])
-    return " ".join(
-        [*parts, *([f"accuracy {facts['accuracy']:.1%}"] if "accuracy" in facts else [])]
+            continue  # the first line may be cut, and the last may be incomplete
+    return Moment(
+        int(facts.get("step", 0)), _note(facts, metric), facts.get("steps_per_second", 0.0)
     )
 
 
+def _note(facts: dict[str, float], metric: Metric) -> str:
+    parts = [f"loss {facts['loss']:.3f}"] if facts.get("loss") is not None else []
+    for name, title in ((f"valid_{metric.name}", "validation"), (metric.name, metric.name)):
+        if facts.get(name) is not None:
+            return " ".join([*parts, f"{title} {metric.write_with_unit(facts[name])}"])
+    return " ".join(parts)
+
+
 class Silent:
-    """Shows nothing."""
+    """A display that shows nothing."""
 
     def show(self, sweep: Sweep) -> None:
         """Show nothing."""
 
 
 class Lines:
-    """A line when a run begins or ends, and one for all now and then."""
+    """One line when a run begins or ends, and one about all runs now and then."""
 
     def __init__(self, console: Console, watch: "Watch") -> None:
         self._console, self._watch = console, watch
@@ -86,7 +92,7 @@ class Lines:
         self._last = time.monotonic()
 
     def show(self, sweep: Sweep) -> None:
-        """Tell what has changed."""
+        """Print what has changed."""
         for entry in sweep.entries:
             recipe = entry.planned.recipe
             before = self._standings.setdefault(recipe.id, "waiting")
@@ -108,7 +114,7 @@ class LiveTable:
         self._live, self._watch, self._last = live, watch, 0.0
 
     def show(self, sweep: Sweep) -> None:
-        """Draw the table anew, twice a second."""
+        """Redraw the table, twice a second."""
         if time.monotonic() - self._last > SECONDS_BETWEEN_TABLES:
             self._last = time.monotonic()
             height = max(3, self._live.console.height - FRAME)
@@ -117,7 +123,7 @@ class LiveTable:
 
 @dataclass(frozen=True)
 class Watch:
-    """What there is to say about a sweep under way."""
+    """What to say about a sweep in progress."""
 
     num_workers: int
 
@@ -130,7 +136,7 @@ class Watch:
         return ", ".join(parts)
 
     def table(self, sweep: Sweep, height: int) -> Table:
-        """Draw the runs, those first that move; those that do not fit are counted."""
+        """Draw the runs, the running ones first; count those that do not fit."""
         entries = sorted(sweep.entries, key=lambda entry: ORDER.index(entry.standing))
         table = Table(
             title=Text(self.title(sweep)),
@@ -138,11 +144,12 @@ class Watch:
             box=None,
             pad_edge=False,
         )
-        for header in ("task", "mixer", "seed", "state", "step", "", "left"):
-            table.add_column(header, no_wrap=True, overflow="ellipsis")
+        for header in ("task", "mixer", "seed", "state", "step", NOTE, "left"):
+            # if there is no room, only the note gives way, because users type names again
+            table.add_column(header, no_wrap=header != NOTE)
         for entry in entries[:height]:
             cells = self._cells(entry, sweep)
-            table.add_row(*map(Text, cells), style=STYLES.get(entry.standing, "dim"))
+            table.add_row(*map(_line, cells), style=STYLES.get(entry.standing, "dim"))
         if len(entries) > height:
             table.caption = f"and {len(entries) - height} more"
         return table
@@ -158,7 +165,7 @@ class Watch:
         return [*entry.planned.names, entry.standing, step, _ending(entry), ""]
 
     def _left(self, sweep: Sweep) -> str:
-        """Estimate the time left; a run that nothing is known of counts as the others' mean."""
+        """Estimate the time left; a run of unknown length counts as the mean of the others."""
         pending = [e for e in sweep.entries if e.standing in ("running", "waiting")]
         left = [_seconds_left(entry, sweep, _now(entry, sweep)) for entry in pending]
         known = [seconds for seconds in left if seconds is not None]
@@ -168,9 +175,17 @@ class Watch:
         return f"about {duration(total)} left"
 
 
+def _line(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow="ellipsis")
+
+
 def _now(entry: Entry, sweep: Sweep) -> Moment:
     is_running = entry.standing == "running"
-    return moment(RunFolder.of(sweep.places.runs, entry.planned.recipe)) if is_running else Moment()
+    if not is_running:
+        return Moment()
+    recipe = entry.planned.recipe
+    metric = track_of(build_task(recipe).signature).metric
+    return moment(RunFolder.of(sweep.places.runs, recipe), metric)
 
 
 def _seconds_left(entry: Entry, sweep: Sweep, now: Moment) -> float | None:

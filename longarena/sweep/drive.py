@@ -1,12 +1,13 @@
-"""Work through a plan: start what there is room for, settle what has ended, lose nothing.
+"""Work through a plan: start runs while there is room, and settle those that have ended.
 
 The crew may be processes on this machine (local.py) or tasks on many (ray.py); the rules are the
-same. A run that fails is recorded with its error and stops no other.
+same. A run that fails is recorded with its error and does not stop the others.
 
 Choice: a run whose process was killed goes to the end of the queue and is tried once more from
-        its checkpoint, for the memory may have been its neighbours'. Killed again, it has failed.
-Choice: a run that another sweep has in hand is waited for, after all others. If that one finishes
-        it, it is counted as done; if it leaves it, it is taken up here.
+        its checkpoint, because its neighbours may have filled the memory. Killed again, it has
+        failed.
+Choice: a run that another sweep is working on is waited for, after all others. If that sweep
+        finishes it, it counts as done; if that sweep drops it, this one takes it.
 """
 
 import time
@@ -21,9 +22,9 @@ from longarena.data.files import locked
 from longarena.errors import Busy, UserError
 from longarena.progress import Progress
 from longarena.recipes.recipe import Recipe, build_task
+from longarena.records.folder import find_run_record, write_record
+from longarena.records.record import FailureRecord, RunRecord
 from longarena.runtime import machine, versions
-from longarena.store.folder import find_run_record, write_record
-from longarena.store.record import FailureRecord, RunRecord
 from longarena.sweep.plan import Estimates, Places, PlannedRun, keep, look
 from longarena.sweep.worker import Outcome, prepare_data
 from longarena.training.folder import RunFolder
@@ -36,11 +37,11 @@ Standing = Literal["skipped", "waiting", "running", "elsewhere", "finished", "fa
 
 
 class Crew(Protocol):
-    """Those who do the work."""
+    """The workers of a sweep."""
 
     @property
     def is_local(self) -> bool:
-        """Whether they use the data of this machine; else each prepares its own."""
+        """Whether they use the data of this machine; otherwise each prepares its own."""
 
     @property
     def num_workers(self) -> int:
@@ -62,7 +63,7 @@ class Crew(Protocol):
 
 @dataclass
 class Entry:
-    """One run of a sweep under way."""
+    """One run of a sweep in progress."""
 
     planned: PlannedRun
     standing: Standing = "waiting"
@@ -83,7 +84,7 @@ class Sweep:
 
     @classmethod
     def of(cls, runs: Sequence[PlannedRun], places: Places, estimates: Estimates) -> "Sweep":
-        """Begin with what is done already."""
+        """Start a sweep; runs that are done already are skipped."""
         for run in runs:
             keep(run, places)
         entries = [
@@ -93,19 +94,19 @@ class Sweep:
         return cls(entries, places, estimates)
 
     def count(self, *standings: Standing) -> int:
-        """Count the runs that stand so."""
+        """Count the runs with one of these standings."""
         return sum(entry.standing in standings for entry in self.entries)
 
 
 class Display(Protocol):
-    """Whoever watches."""
+    """What shows a sweep to a person."""
 
     def show(self, sweep: Sweep) -> None:
         """Show where the sweep stands."""
 
 
 def prepare_all(sweep: Sweep, progress: Progress) -> None:
-    """Prepare the data of all runs, each once; runs whose data cannot be had have failed."""
+    """Prepare the data of all runs, each once; runs whose data is missing have failed."""
     refused: dict[Path | str, str] = {}
     for entry in sweep.entries:
         if entry.standing != "waiting":
@@ -156,7 +157,7 @@ def _is_ready(queue: deque[Entry]) -> bool:
 
 
 def _start_next(queue: deque[Entry], running: dict[str, Entry], places: Places, crew: Crew) -> None:
-    """Start the first run that nobody has in hand."""
+    """Start the first run that no other sweep is working on."""
     for entry in list(queue):
         recipe = entry.planned.recipe
         if _is_in_use(RunFolder.of(places.runs, recipe)):
@@ -187,7 +188,7 @@ def _is_in_use(folder: RunFolder) -> bool:
 
 
 def _settle(entry: Entry, outcome: Outcome, places: Places) -> None:
-    """Draw the conclusion from how a run ended."""
+    """Decide what follows from how a run ended."""
     entry.reason, entry.record = outcome.reason, outcome.record
     if outcome.state == "busy":
         entry.standing, entry.tries = "elsewhere", entry.tries - 1
@@ -200,7 +201,7 @@ def _settle(entry: Entry, outcome: Outcome, places: Places) -> None:
 
 
 def _fail(entry: Entry, reason: str, places: Places) -> None:
-    """Record a failure, unless somebody has succeeded meanwhile."""
+    """Record a failure, unless another sweep has succeeded in the meantime."""
     recipe = entry.planned.recipe
     entry.standing, entry.reason = "failed", " ".join(reason.split())
     if isinstance(find_run_record(places.store, recipe), RunRecord):

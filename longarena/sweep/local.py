@@ -1,10 +1,10 @@
 """Workers on this machine: each run in a process of its own, a fixed number of them at a time.
 
-A worker that crashes or is killed takes nothing along: the others never notice, and its end is an
-outcome like any other. Every worker has its share of the cores, and of the GPUs if there are any.
+A worker that crashes or is killed does not affect the others, and its end is an outcome like any
+other. Every worker has its share of the cores, and of the GPUs if there are any.
 
-Choice: by default a worker per GPU, or per core: many runs with one thread each do more work in
-        an hour than one run with many. `--workers` makes them fewer where memory is short.
+Choice: by default one worker per GPU, or per core: many runs with one thread each do more work in
+        an hour than one run with many. `--workers` asks for fewer where memory is short.
 """
 
 import os
@@ -35,7 +35,7 @@ class Pool:
     accelerators: tuple[str, ...] = ()
 
     def environment(self, place: int) -> dict[str, str]:
-        """Say what the worker at a place of the pool is given."""
+        """Return the environment of the worker at a place of the pool."""
         # threads that wait must sleep, or they take the cores that others need
         given = {"OMP_NUM_THREADS": str(self.threads), "OMP_WAIT_POLICY": "PASSIVE"}
         if self.accelerators:
@@ -44,7 +44,7 @@ class Pool:
 
 
 def pool(workers: int | None, threads: int | None) -> Pool:
-    """Divide this machine among workers; what is not given follows from the rest."""
+    """Divide this machine among workers; a number that is not given follows from the others."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return divide(cores or 1, _accelerators(), workers, threads)
 
@@ -125,7 +125,7 @@ class _Worker:
 
     def __init__(self, job: Job, environment: dict[str, str]) -> None:
         self.job = job
-        # files, not pipes: nobody must read them for the run to go on
+        # files, not pipes: a run must go on even if nobody reads its output
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the run has ended
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         with _holding_back_interrupts():
@@ -134,12 +134,13 @@ class _Worker:
                 stdin=subprocess.PIPE,
                 stdout=self._output,
                 stderr=self._errors,
-                # a user's own mixers are found there as they were found here
+                # so that the worker finds the user's own mixers as this process does
                 env=os.environ | environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
                 # Ctrl-C in a terminal is for the sweep, which asks each of its workers once
                 process_group=0,
             )
-        with suppress(BrokenPipeError):  # it has ended already: the missing outcome will tell
+        # a worker that has ended is noticed by its missing outcome
+        with suppress(BrokenPipeError):
             self._input.write(job.model_dump_json().encode() + b"\n")
             self._input.flush()
 
@@ -162,7 +163,7 @@ class _Worker:
         self._close()
 
     def outcome(self) -> Outcome:
-        """Read how the run ended; keep what a failed one said in its folder."""
+        """Read how the run ended; keep the errors of a failed one in its folder."""
         output, errors = _read(self._output), _read(self._errors)
         self._close()
         lines, code = output.strip().splitlines(), self._process.returncode
@@ -184,7 +185,7 @@ class _Worker:
 
 @contextmanager
 def _holding_back_interrupts() -> Iterator[None]:
-    """Have a process that is started here hold SIGINT back until it trains (stop.py)."""
+    """Let processes that are started in the block hold back SIGINT until they train (stop.py)."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

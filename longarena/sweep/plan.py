@@ -1,13 +1,13 @@
-"""What is to be done: every run of a sweep, how far it has come, and how long the rest may take.
+"""Plan a sweep: how far every run has come, and how long the rest may take.
 
-done          its record is in the store, or in its folder
+done          its record is among the records, or in its folder
 interrupted   it has a checkpoint to go on from
 failed        it ended in an error before; it is tried again
-to do         nothing is there
+to do         it has not begun
 
-Choice: a run is expected to be as fast as earlier ones of the same task, model and batch, at
-        their median rate; where there are none the time is unknown, and said to be so. Validation
-        and the start of a process are not in the estimate.
+Choice: a run is expected to be as fast as earlier runs of the same task, model and batch, at their
+        median rate; without such runs the time is unknown. Validation and the start of a process
+        are not in the estimate.
 """
 
 from collections import defaultdict
@@ -18,10 +18,10 @@ from statistics import median
 from typing import Literal, NamedTuple
 
 from longarena.errors import UserError
+from longarena.findings.changes import flatten, write
 from longarena.recipes.recipe import Recipe
-from longarena.store.changes import flatten, write
-from longarena.store.folder import find_run_record, write_record
-from longarena.store.record import RunRecord
+from longarena.records.folder import find_run_record, write_record
+from longarena.records.record import RunRecord
 from longarena.training.folder import RunFolder
 
 State = Literal["done", "interrupted", "failed", "to do"]
@@ -56,12 +56,12 @@ class PlannedRun:
 
 
 def plan(recipes: Sequence[Recipe], places: Places) -> list[PlannedRun]:
-    """Say of every recipe how far its run has come."""
+    """Find out for every recipe how far its run has come."""
     return [look(recipe, name(recipe, recipes), places) for recipe in recipes]
 
 
 def name(recipe: Recipe, recipes: Iterable[Recipe]) -> Names:
-    """Write task, mechanism and seed, with what tells this run from others of the two."""
+    """Name task, mechanism and seed, with what tells this run from others of the same names."""
     pair = (recipe.task.name, recipe.model.mixer)
     others = [flatten(each) for each in recipes if (each.task.name, each.model.mixer) == pair]
     own = {
@@ -75,7 +75,7 @@ def name(recipe: Recipe, recipes: Iterable[Recipe]) -> Names:
 
 
 def look(recipe: Recipe, names: Names, places: Places) -> PlannedRun:
-    """Say how far a run has come."""
+    """Find out how far a run has come."""
     found = find_run_record(places.store, recipe)
     if isinstance(found, RunRecord):
         return PlannedRun(recipe, names, "done", found.metrics.steps, record=found)
@@ -93,7 +93,7 @@ def look(recipe: Recipe, names: Names, places: Places) -> PlannedRun:
 
 
 def keep(run: PlannedRun, places: Places) -> None:
-    """Put the record of a run into the store if only the run's folder has it."""
+    """Copy the record of a run to the records if only the run's folder has it."""
     if run.record is None:
         return
     if not isinstance(find_run_record(places.store, run.recipe), RunRecord):
@@ -101,7 +101,7 @@ def keep(run: PlannedRun, places: Places) -> None:
 
 
 class Estimates:
-    """Expected seconds of training, from the rates of runs that have been."""
+    """Expected seconds of training, from the rates of earlier runs."""
 
     def __init__(self, runs: Iterable[RunRecord]) -> None:
         self._rates: dict[str, list[float]] = defaultdict(list)
@@ -126,7 +126,7 @@ class Estimates:
 
 
 def _kind(recipe: Recipe) -> str:
-    """Write down what decides how long a step takes."""
+    """Return what decides how long a step takes."""
     task = {"name", "options"}
     return recipe.model_dump_json(
         include={"task": task, "model": True, "batch_size": True, "precision": True}

@@ -1,9 +1,9 @@
 """Workers on many machines: each run is one task of a Ray cluster, with its CPUs and GPUs.
 
-Ray decides where a run goes, and starts it again elsewhere when its machine dies. It then goes on
-from its checkpoint where the machines share the runs folder, and starts anew where they do not.
-The record comes back to this process, which alone writes it to the store: every run counts once,
-whichever machine finished it.
+Ray decides where a run goes, and starts it again elsewhere when its machine dies. The run then goes
+on from its checkpoint if the machines share the folder of the runs, and starts over if they do not.
+The record comes back to this process, which alone writes it: every run counts once, whichever
+machine finished it.
 
 Choice: a run asks for as many CPUs as it has threads, and for one GPU if the cluster has any.
 Choice: a machine writes to the same paths as this one, so that a shared folder just works.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from longarena.errors import UserError
 from longarena.recipes.recipe import Recipe
-from longarena.store.folder import write_record
+from longarena.records.folder import write_record
 from longarena.sweep.plan import Places
 from longarena.sweep.worker import Job, Outcome, carry_out
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 # how often a run is started again after its machine or its process died
 MAX_RETRIES = 3
 LOOPBACK = "127.0.0.1"
-# on Linux, too, it makes Ray take loopback for the machine's address, and listen nowhere else
+# on Linux, too, this makes Ray use loopback as the machine's address and listen nowhere else
 STAY_ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
 def carry_out_text(text: str) -> str:
-    """Do a job that came as JSON; plain text is all that travels between machines."""
+    """Do a job that comes as JSON; only plain text travels between machines."""
     return carry_out(Job.model_validate_json(text)).model_dump_json()
 
 
@@ -67,7 +67,7 @@ class RayCrew:
 
     @property
     def has_room(self) -> bool:
-        """Ray queues what does not fit, but a queued run cannot be told from one that trains."""
+        """Whether one more run fits; one that Ray queued could not be told from one that trains."""
         return len(self._running) < self.num_workers
 
     def _resource(self, name: str) -> float:
@@ -81,7 +81,7 @@ class RayCrew:
         self._running[self._task.remote(job.model_dump_json())] = recipe
 
     def ended(self) -> list[tuple[Recipe, Outcome]]:
-        """Return the runs that have ended since the last call; write down what they found."""
+        """Return the runs that have ended since the last call; write their records."""
         if not self._running:
             return []
         waiting = list(self._running)

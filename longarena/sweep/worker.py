@@ -2,8 +2,8 @@
 
 The job comes through standard input, which stays open as long as the sweep lives. When it closes,
 the sweep is gone, and the run saves itself and stops, as on Ctrl-C. The outcome is the last line
-of standard output. Ctrl-C is held back until the run has its first step: an import that is broken
-off leaves a process that can do nothing, or that has forgotten that it was asked.
+of standard output. Ctrl-C is held back until the run takes its first step: an interrupted import
+leaves a process that cannot work, or that has lost the request.
 """
 
 import os
@@ -18,8 +18,8 @@ from longarena.errors import Busy, UserError
 from longarena.options import Options
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe, build_task
+from longarena.records.record import RunRecord
 from longarena.runtime import set_up
-from longarena.store.record import RunRecord
 from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
 from longarena.training.loop import train
@@ -29,7 +29,7 @@ SECONDS_BETWEEN_TRIES = 1.0
 
 
 class Job(Options):
-    """A run to be done, and with how many threads."""
+    """A run to do, and its number of threads."""
 
     recipe: Recipe
     runs: Path
@@ -38,7 +38,7 @@ class Job(Options):
 
 
 class Outcome(Options):
-    """How a run ended; `busy` if another process has it, `killed` if its own process was."""
+    """How a run ended: `busy` if another process is using it, `killed` if its own process was."""
 
     state: Literal["finished", "stopped", "busy", "failed", "killed"]
     reason: str = ""
@@ -46,7 +46,7 @@ class Outcome(Options):
 
 
 def carry_out(job: Job) -> Outcome:
-    """Bring a run to its end; whatever goes wrong is an outcome, but for a program's own bugs."""
+    """Bring a run to its end; every failure is an outcome, except bugs of this program."""
     try:
         set_up(job.threads)
         prepare_data(job.recipe)
@@ -63,7 +63,7 @@ def carry_out(job: Job) -> Outcome:
 
 
 def prepare_data(recipe: Recipe, progress: Progress = SILENT) -> None:
-    """Have the data of a recipe ready; wait while another process prepares it."""
+    """Prepare the data of a recipe; wait while another process prepares it."""
     while True:
         try:
             obtain(build_task(recipe), default_home(), progress)

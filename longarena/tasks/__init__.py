@@ -1,8 +1,12 @@
-"""What is asked: one file per task, and the table of them."""
+"""What is asked: one file per task, and the table of them.
+
+A task of your own is named `module:Class` wherever a task is named (docs/add-a-task.md).
+"""
 
 from collections.abc import Mapping
 
-from longarena.errors import unknown
+from longarena.errors import UserError
+from longarena.loading import load_class
 from longarena.options import parse
 from longarena.tasks.base import Task
 from longarena.tasks.image import Image
@@ -23,12 +27,18 @@ TASKS: dict[str, type[Task]] = {
 }
 
 
-def build(name: str, options: Mapping[str, object], size: float = 1.0, variant: str = "") -> Task:
-    """Build a task by name, on its own data or on the set that `variant` names.
+def find(name: str) -> type[Task]:
+    """Find a task by its name in the table, or a user's own by `module:Class`."""
+    return TASKS[name] if name in TASKS else load_class("task", name, Task, TASKS)  # type: ignore[type-abstract]
+
+
+def build(name: str, options: Mapping[str, object], size: float = 1.0, data: str = "") -> Task:
+    """Build a task by name, on its own data or on the data that `data` names.
 
     An unknown name or option is refused with the nearest ones.
     """
-    if name not in TASKS:
-        raise unknown("task", name, TASKS)
-    kind = TASKS[name]
-    return kind(parse(kind.options_type, options, name), size, variant)
+    kind = find(name)
+    task = kind(parse(kind.options_type, options, name), size, data)
+    if name not in TASKS and task.card.name in TASKS:
+        raise UserError(f"{name} calls itself {task.card.name}, as a built-in task does; rename it")
+    return task

@@ -1,8 +1,8 @@
-"""A task: a card that says what is asked, and a stream of examples that goes into a store.
+"""A task: a signature for models, a card for people, and examples that go into a dataset.
 
 Examples are generated, or read from a source: an archive or a folder. Data is prepared once per
-variant. The folder's name tells the version, the data set if it is not the task's own, every
-option that is not the default and the size, so that variants can never mix:
+variant. The folder's name gives the version, the data if it is not the task's own, every option
+that differs from its default, and the size, so that variants never mix:
 
     <home>/listops/v1                                      the task itself
     <home>/listops/v1,max_depth=6,max_length=256,size=0.1  a variant of it
@@ -14,15 +14,16 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import platformdirs
 
 from longarena.data.archive import Source
+from longarena.data.dataset import Bytes, Chunk
 from longarena.data.download import Download
-from longarena.data.ragged import Bytes, Chunk
 from longarena.errors import UserError
 from longarena.options import Options
+from longarena.tasks.signature import Signature
 from longarena.tasks.splits import scaled
 
 SPLITS = ("train", "valid", "test")
@@ -34,37 +35,38 @@ class TaskCard(Options):
     name: str
     version: int
     title: str
-    question: str
-    num_classes: int
-    max_length: int
-    vocab_size: int
     sizes: Mapping[str, int]
-    splits: str
-    source: str
-    licence: str
-    citation: str
+    question: str = ""
+    splits: str = ""
+    source: str = ""
+    licence: str = ""
+    citation: str = ""
     image_shape: tuple[int, int] | None = None
-    num_sequences: Literal[1, 2] = 1
 
 
 class Task(ABC):
     """One task under some options; subclasses say what the examples are.
 
-    `dataset` names data that is not the task's own; it is part of the variant.
+    `data` names data that is not the task's own; it is part of the variant.
     """
 
     options_type: ClassVar[type[Options]] = Options
-    download: ClassVar[Download]  # where the official release is
+    download: ClassVar[Download | None] = None  # where the official release is
     is_generated: ClassVar[bool] = False
+    # options under which a generated example is short enough to be shown
+    sample_options: ClassVar[Mapping[str, object]] = {}
 
-    def __init__(self, options: Options, size: float = 1.0, dataset: str = "") -> None:
+    def __init__(self, options: Options, size: float = 1.0, data: str = "") -> None:
         if not 0 < size <= 1:
             raise UserError(f"size {size} is not a share of the data; choose 0 < size <= 1")
-        if not re.fullmatch(r"[A-Za-z0-9._-]*", dataset):
-            raise UserError(
-                f"variant {dataset!r} is no name of data; it has letters, digits, '.', '_' and '-'"
-            )
-        self.options, self.size, self.dataset = options, size, dataset
+        if not re.fullmatch(r"[A-Za-z0-9._-]*", data):
+            raise UserError(f"{data!r} cannot name data; use letters, digits, '.', '_' and '-'")
+        self.options, self.size, self.data = options, size, data
+
+    @property
+    @abstractmethod
+    def signature(self) -> Signature:
+        """What a model must know about the task under its options."""
 
     @property
     @abstractmethod
@@ -73,31 +75,32 @@ class Task(ABC):
 
     def generate(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, Chunk]]:
         """Yield chunks of examples with their split, `sizes[split]` in all, always the same."""
-        raise NotImplementedError(f"{self.card.name} is read from a source")
+        raise UserError(f"{self.card.name} cannot be generated; give its data by --source")
 
-    @abstractmethod
     def read(self, source: Source) -> Iterator[tuple[str, Chunk]]:
         """Yield every example of a source; the order depends on its content only."""
+        raise UserError(f"{self.card.name} is generated; leave out --source")
 
-    @abstractmethod
     def describe(self, sequences: Sequence[Bytes], label: int) -> str:
         """Write one example for a person to read."""
+        rows = [" ".join(map(str, tokens.tolist())) for tokens in sequences]
+        return "\n".join([f"{label}:", *rows])
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The number of examples of each split at this size, for data of the card's own counts."""
+        """The number of examples of each split at this size, if the data has the card's counts."""
         return {name: scaled(n, self.size) for name, n in self.card.sizes.items()}
 
     @property
     def variant(self) -> str:
-        """How this differs from the task itself; empty if it does not.
+        """How the data differs from the task's own; empty if it does not.
 
         The defaults are left out, so the name stays short and stays the same when an option
         is added later.
         """
         changed = self.options.model_dump(exclude_defaults=True)
         changed |= {"size": self.size} if self.size != 1 else {}
-        parts = [self.dataset] if self.dataset else []
+        parts = [self.data] if self.data else []
         return ",".join([*parts, *(f"{key}={changed[key]}" for key in sorted(changed))])
 
     def folder(self, home: Path) -> Path:
@@ -105,9 +108,9 @@ class Task(ABC):
         parts = [f"v{self.card.version}", *([self.variant] if self.variant else [])]
         return home / self.card.name / ",".join(parts)
 
-    def named(self, dataset: str) -> "Task":
+    def named(self, data: str) -> "Task":
         """Return the same task on other data."""
-        return type(self)(self.options, self.size, dataset)
+        return type(self)(self.options, self.size, data)
 
 
 def default_home() -> Path:

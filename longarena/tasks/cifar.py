@@ -4,7 +4,7 @@
                              records of 1 label byte and 3 x 1,024 bytes: red, green, blue
     cifar-10-python.tar.gz   cifar-10-batches-py/{data_batch_1..5,test_batch}
                              pickles of {data: (n, 3072) bytes, labels: [...]}
-    any .npz                 x_train, x_test (n, 32, 32) grey already; y_train, y_test
+    any .npz                 x_train, x_test (n, 32, 32), already grey; y_train, y_test
 
 The training images keep the official order, data_batch_1 to data_batch_5.
 """
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longarena.data.archive import Source
+from longarena.data.dataset import Bytes, Integers
 from longarena.data.pickles import byte_array, read_pickle
-from longarena.data.ragged import Bytes, Integers
 from longarena.errors import UserError
 
 NUM_CLASSES = 10
@@ -37,7 +37,7 @@ def read_cifar(source: Source) -> dict[str, Images]:
 
 
 def grey(colour: NDArray[np.uint8]) -> Bytes:
-    """Turn (n, 3, pixels) red, green, blue into (n, pixels) as TensorFlow's rgb_to_grayscale."""
+    """Turn (n, 3, pixels) of RGB into (n, pixels) of grey as TensorFlow's rgb_to_grayscale does."""
     weights = np.array([0.2989, 0.5870, 0.1140], np.float32)
     brightness = np.einsum("ncp,c->np", colour * np.float32(1 / 255), weights)
     pixels: Bytes = (brightness * np.float32(255.5)).astype(np.uint8)
@@ -70,7 +70,7 @@ def _binary(name: str, file: IO[bytes]) -> Images:
     content = np.frombuffer(file.read(), np.uint8)
     if len(content) % RECORD:
         raise UserError(
-            f"{name}: {len(content)} bytes are no whole number of {RECORD}-byte records"
+            f"{name}: {len(content)} bytes are not a whole number of {RECORD}-byte records"
         )
     records = content.reshape(-1, RECORD)
     return _checked(name, grey(records[:, 1:].reshape(-1, 3, NUM_PIXELS)), records[:, 0])
@@ -79,11 +79,11 @@ def _binary(name: str, file: IO[bytes]) -> Images:
 def _pickled(name: str, file: IO[bytes]) -> Images:
     batch = read_pickle(name, file.read())
     if not isinstance(batch, dict):
-        raise UserError(f"{name} holds no dictionary with data and labels")
+        raise UserError(f"{name} does not hold a dictionary with data and labels")
     plain = {str(k, "ascii") if isinstance(k, bytes) else k: v for k, v in batch.items()}
     pixels = byte_array(plain.get("data"))
     if pixels is None or pixels.shape[1:] != (3 * NUM_PIXELS,):
-        raise UserError(f"{name} has no data of {3 * NUM_PIXELS} bytes an image")
+        raise UserError(f"{name} has no data of {3 * NUM_PIXELS} bytes per image")
     labels = np.array(plain.get("labels"))
     return _checked(name, grey(pixels.reshape(-1, 3, NUM_PIXELS)), labels)
 
@@ -94,7 +94,7 @@ def _read_npz(source: Source) -> dict[str, Images]:
             arrays = {name: found[name] for name in ("x_train", "y_train", "x_test", "y_test")}
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError) as error:
         raise UserError(
-            f"{source.path} is no .npz with x_train, y_train, x_test and y_test ({error})"
+            f"{source.path} is not an .npz with x_train, y_train, x_test and y_test ({error})"
         ) from None
     return {
         split: _checked(f"{source.path}, {split}", arrays[f"x_{split}"], arrays[f"y_{split}"])
@@ -103,12 +103,14 @@ def _read_npz(source: Source) -> dict[str, Images]:
 
 
 def _checked(name: str, pixels: NDArray[np.generic], labels: NDArray[np.generic]) -> Images:
-    """Refuse what is not 1,024 bytes and one of ten labels an image."""
+    """Refuse images that do not have 1,024 bytes and one of ten labels each."""
     number = len(pixels)
     if pixels.dtype != np.uint8 or pixels.size != number * NUM_PIXELS or not number:
-        raise UserError(f"{name}: {pixels.dtype} of shape {pixels.shape} are no 32 x 32 grey bytes")
+        raise UserError(
+            f"{name}: {pixels.dtype} of shape {pixels.shape} are not 32 x 32 grey bytes"
+        )
     if labels.dtype.kind not in "iu" or labels.shape != (number,):
-        raise UserError(f"{name}: {labels.dtype} of shape {labels.shape} are no {number} labels")
+        raise UserError(f"{name}: {labels.dtype} of shape {labels.shape} are not {number} labels")
     wide = labels.astype(np.int64)
     if wide.min() < 0 or wide.max() >= NUM_CLASSES:
         raise UserError(f"{name}: there are labels outside 0 to {NUM_CLASSES - 1}")

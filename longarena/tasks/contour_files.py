@@ -4,12 +4,12 @@
         imgs/<batch>/sample_<n>.png      8-bit grey
         metadata/<batch>.npy             imgs/<batch> sample_<n>.png <n> <label> ...
 
-In the release a metadata file is plain text under the name of a NumPy file, one line an image; the
-original generator writes a true array of strings. Both are read. Images of no bytes are skipped
-(there is one). What the release holds twice is taken from the inner copy.
+In the release a metadata file is plain text with the name of a NumPy file, one line per image; the
+original generator writes a true array of strings. Both are read. Empty image files are skipped
+(there is one). Of files that the release holds twice, the inner copy is read.
 
-Choice: the images stay compressed until they are written, about a kilobyte each: which split one
-        belongs to shows only when all names are known.
+Choice: the images stay compressed until they are written, about a kilobyte each: their splits are
+        known only when all names are.
 """
 
 import io
@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from longarena.data.archive import Source
-from longarena.data.png import decode
-from longarena.data.ragged import Bytes
+from longarena.data.dataset import Bytes
 from longarena.errors import UserError
+from longarena.runtime import held_back
 
 FOLDERS = {6: "curv_baseline", 9: "curv_contour_length_9", 14: "curv_contour_length_14"}
 IMAGE = re.compile(r"imgs/(\d+)/sample_(\d+)\.png")
@@ -34,7 +34,7 @@ Key = tuple[int, int]  # batch, number in it
 
 @dataclass(frozen=True)
 class PackedImage:
-    """An image that is still compressed; `pixels` gives it."""
+    """An image that is still compressed; `pixels` decodes it."""
 
     name: str
     content: bytes
@@ -43,7 +43,11 @@ class PackedImage:
 
     def pixels(self) -> Bytes:
         """Decode the image; refuse one of another size."""
-        found = decode(self.content, self.name)
+        # not at the top, so that only readers of images wait for numba
+        from longarena.data.png import decode  # noqa: PLC0415
+
+        with held_back():
+            found = decode(self.content, self.name)
         if found.shape != (self.side, self.side):
             raise UserError(f"{self.name} has {found.shape} pixels instead of {(self.side,) * 2}")
         return found
@@ -71,7 +75,7 @@ def read_images(source: Source, side: int, difficulty: int) -> list[PackedImage]
 
 
 def _collect(source: Source, place: str) -> tuple[dict[Key, tuple[str, bytes]], dict[Key, int]]:
-    """Gather the compressed images and the labels under a place, of two copies the inner one."""
+    """Gather the compressed images and the labels under a place; of two copies, the inner one."""
     # a folder may itself be that place, or lie within it
     prefix = f"{source.path.resolve().as_posix()}/" if source.path.is_dir() else ""
     member = re.compile(rf"(?:.*/)?{place}/(imgs/\d+/sample_\d+\.png|metadata/\d+\.npy)")
@@ -107,7 +111,7 @@ def _rows(name: str, content: bytes) -> Iterator[list[str]]:
     try:
         table = np.load(io.BytesIO(content), allow_pickle=False)
     except ValueError as error:
-        raise UserError(f"{name} is no array of strings ({error})") from None
+        raise UserError(f"{name} is not an array of strings ({error})") from None
     if table.ndim != 2 or table.dtype.kind not in "US":
-        raise UserError(f"{name} is no table of strings but {table.dtype} {table.shape}")
+        raise UserError(f"{name} is not a table of strings but {table.dtype} {table.shape}")
     return iter(table.astype(str).tolist())

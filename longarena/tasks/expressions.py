@@ -9,7 +9,7 @@ parentheses, which say nothing that the brackets do not:
 from collections.abc import Callable, Iterator
 from statistics import median
 
-from longarena.data.ragged import Bytes
+from longarena.data.dataset import Bytes
 
 TOKENS = ("]", "[MIN", "[MAX", "[MED", "[SM", *"0123456789")
 CLOSE, FIRST_DIGIT = 0, 5
@@ -26,7 +26,7 @@ TABLE = bytes(SINGLE.get(byte, UNKNOWN) for byte in range(256))
 
 
 def encode(text: bytes) -> bytes:
-    """Turn an expression into tokens; what is no token becomes UNKNOWN.
+    """Turn an expression into tokens; anything that is not a token becomes UNKNOWN.
 
     >>> list(encode(b"( ( ( [MAX 2 ) 9 ) ] )"))
     [2, 7, 14, 0]
@@ -39,7 +39,7 @@ def encode(text: bytes) -> bytes:
 def draw_tree(tokens: Bytes | bytes) -> str:
     r"""Draw each operator with the values of its arguments and its own.
 
-    What stands in parentheses is the value of a nested expression, which follows below.
+    A value in parentheses is that of a nested expression, which follows below.
 
     >>> print(draw_tree(encode(b"[MAX 4 [MIN 2 9 ] 0 [SM 5 6 ] ]")))
     MAX 4 (2) 0 (1) = 4

@@ -1,6 +1,6 @@
-"""Image: say what is on a photograph that comes as a row of 1,024 grey pixels.
+"""Image: say what a photograph shows, given as a row of 1,024 grey pixels.
 
-The pixels come line by line, so what is one above the other is 32 positions apart; nothing tells
+The pixels come line by line, so two pixels above each other are 32 positions apart; nothing tells
 the model that the row is a square.
 
 Data:   CIFAR-10, Krizhevsky (2009), https://www.cs.toronto.edu/~kriz/cifar.html
@@ -14,11 +14,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from longarena.data.archive import Source
+from longarena.data.dataset import Bytes, Chunk, Integers
 from longarena.data.download import Download
-from longarena.data.ragged import Bytes, Chunk, Integers
 from longarena.seeding import numpy_rng
 from longarena.tasks.base import Task, TaskCard
 from longarena.tasks.cifar import read_cifar
+from longarena.tasks.signature import Signature
 from longarena.tasks.splits import held_out
 
 SIDE = 32
@@ -38,15 +39,18 @@ class Image(Task):
     )
 
     @property
+    def signature(self) -> Signature:
+        return Signature(
+            vocab_size=257, max_length=SIDE * SIDE, num_classes=len(CLASSES), has_values=True
+        )
+
+    @property
     def card(self) -> TaskCard:
         return TaskCard(
             name="image",
             version=1,
             title="Image (CIFAR-10, grey pixels)",
             question="What is on this image?",
-            num_classes=len(CLASSES),
-            max_length=SIDE * SIDE,
-            vocab_size=257,
             sizes={"train": 45_000, "valid": 5_000, "test": 10_000},
             splits="official test; valid: a seeded tenth of each class of the official train",
             source="cifar-10-binary.tar.gz",

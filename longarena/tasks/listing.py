@@ -1,11 +1,11 @@
-"""What is prepared: every store under a home, with its size on disk, fingerprint and state."""
+"""List the prepared data: every dataset with its size on disk, fingerprint and state."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from longarena.data.dataset import Dataset
 from longarena.data.files import locked
-from longarena.data.ragged import Store
 from longarena.errors import UserError
 
 State = Literal["complete", "damaged", "being prepared"]
@@ -13,7 +13,7 @@ State = Literal["complete", "damaged", "being prepared"]
 
 @dataclass(frozen=True)
 class Prepared:
-    """One folder of data; a store that is not complete has no fingerprint and no sizes."""
+    """One folder of data; a dataset that is not complete has no fingerprint and no sizes."""
 
     task: str
     variant: str
@@ -25,7 +25,7 @@ class Prepared:
 
 
 def listing(home: Path) -> list[Prepared]:
-    """Look at every store under `home`; each is read through, so that damage shows."""
+    """List every dataset under `home`; each is read through, so that damage is found."""
     folders = (path for path in sorted(home.glob("*/v[0-9]*")) if path.is_dir())
     return [_unfinished(path) if path.suffix == ".partial" else _finished(path) for path in folders]
 
@@ -34,14 +34,14 @@ def _finished(folder: Path) -> Prepared:
     variant = folder.name.partition(",")[2]
     about = folder.parent.name, variant, folder, _num_bytes(folder)
     try:
-        store = Store(folder)
+        found = Dataset(folder)
     except UserError:
         return Prepared(*about, "damaged")
-    return Prepared(*about, "complete", store.fingerprint, tuple(store.sizes.items()))
+    return Prepared(*about, "complete", found.fingerprint, tuple(found.sizes.items()))
 
 
 def _unfinished(folder: Path) -> Prepared:
-    """Tell a store that is being written from what a process that died left behind."""
+    """Tell a dataset that is being written from what a process that died left behind."""
     name = folder.stem.rpartition(".")[0]  # without the number of the process
     try:
         with locked(folder.with_name(f".{name}.lock"), "in use"):

@@ -9,26 +9,27 @@ Paper:  Nangia & Bowman (2018), https://arxiv.org/abs/1804.06028; lengths as in 
 Choice: the rules are those of the official generator, 500 < length < 2000 written as 501 to 1999.
 Choice: the official generator is not seeded; here the data is the same on all machines.
 Choice: one fixed vocabulary; the parentheses of the released files are left out, as in its reader.
-Choice: the released expressions are the variant `release`. They follow the same rules but are
-        others than the generated ones, and nobody should need 8 GB for what takes a minute.
+Choice: the released expressions are the variant `release`. They follow the same rules but differ
+        from the generated ones, and nobody should need 8 GB for what takes a minute.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import IO
+from typing import IO, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from longarena.data.archive import Source
-from longarena.data.ragged import Bytes, Chunk
+from longarena.data.dataset import Bytes, Chunk
 from longarena.errors import UserError
 from longarena.options import Options
+from longarena.runtime import held_back
 from longarena.seeding import numpy_rng
 from longarena.tasks import release
 from longarena.tasks.base import Task, TaskCard
 from longarena.tasks.expressions import TOKENS, UNKNOWN, draw_tree, encode
-from longarena.tasks.generate.listops import draw_accepted
+from longarena.tasks.signature import Signature
 from longarena.tasks.splits import CHUNK, Example, chunks
 
 RELEASED = {"basic_train.tsv": "train", "basic_val.tsv": "valid", "basic_test.tsv": "test"}
@@ -54,7 +55,18 @@ class ListOps(Task):
     options_type = ListOpsOptions
     options: ListOpsOptions
     is_generated = True
+    sample_options: ClassVar[Mapping[str, object]] = {
+        "min_length": 14,
+        "max_length": 26,
+        "max_depth": 4,
+    }
     download = release.DOWNLOAD
+
+    @property
+    def signature(self) -> Signature:
+        return Signature(
+            vocab_size=len(TOKENS) + 1, max_length=self.options.max_length, num_classes=10
+        )
 
     @property
     def card(self) -> TaskCard:
@@ -63,9 +75,6 @@ class ListOps(Task):
             version=1,
             title="Long ListOps",
             question="What is the value of this expression?",
-            num_classes=10,
-            max_length=self.options.max_length,
-            vocab_size=len(TOKENS) + 1,
             sizes={"train": 96_000, "valid": 2_000, "test": 2_000},
             splits="distinct expressions of one seeded stream: train, then valid, then test",
             source="generated; variant release: basic_{train,val,test}.tsv of the LRA release",
@@ -81,14 +90,18 @@ class ListOps(Task):
 
     def _distinct(self) -> Iterator[Example]:
         """Yield endlessly many expressions and their values, none of them twice."""
+        # not at the top, so that only those who generate data wait for numba
+        from longarena.tasks.generate.listops import draw_accepted  # noqa: PLC0415
+
         rng = numpy_rng(self.card.version, "listops")
         tokens = np.empty(self.options.max_length, np.uint8)
         seen: set[bytes] = set()
         repeats = 0
         while True:
-            length, value = draw_accepted(
-                rng, self.options.max_depth, self.options.min_length, tokens
-            )
+            with held_back():
+                length, value = draw_accepted(
+                    rng, self.options.max_depth, self.options.min_length, tokens
+                )
             expression = tokens[:length].tobytes()
             repeats = repeats + 1 if expression in seen else 0
             if length == 0 or repeats > 1000:
@@ -119,11 +132,13 @@ class ListOps(Task):
         tokens = encode(text)
         if UNKNOWN in tokens or not 0 < len(tokens) <= self.options.max_length:
             raise UserError(
-                f"{place}: this is no expression of 1 to {self.options.max_length} tokens "
+                f"{place}: this is not an expression of 1 to {self.options.max_length} tokens "
                 f"(known: {' '.join(TOKENS)})"
             )
         if len(answer) != 1 or not answer.isdigit():
-            raise UserError(f"{place}: the answer {answer.decode(errors='replace')!r} is no digit")
+            raise UserError(
+                f"{place}: the answer {answer.decode(errors='replace')!r} is not a digit"
+            )
         return (tokens,), int(answer)
 
     def describe(self, sequences: Sequence[Bytes], label: int) -> str:

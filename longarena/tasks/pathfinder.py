@@ -1,7 +1,7 @@
 """Pathfinder: say whether two discs mark the ends of one dashed path, or of two.
 
-The image comes as a row of pixels, line by line: 1,024 for 32 x 32, 16,384 for Path-X. No spot
-decides the answer; a model must follow a path across the image, past others that come near it.
+The image comes as a row of pixels, line by line: 1,024 for 32 x 32, 16,384 for Path-X. No single
+spot decides the answer; a model must follow a path across the image, past others that come near it.
 
     pathfinder 32 x 32    pathfinder-64    path-x 128 x 128    pathfinder-256
 
@@ -21,19 +21,19 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from longarena.data.archive import Source
-from longarena.data.ragged import Bytes, Chunk
+from longarena.data.dataset import Bytes, Chunk
 from longarena.options import Options
 from longarena.seeding import numpy_rng
 from longarena.tasks.base import Task, TaskCard
 from longarena.tasks.contour_files import read_images
-from longarena.tasks.generate.contours import image
 from longarena.tasks.release import DOWNLOAD
+from longarena.tasks.signature import Signature
 
 CHUNK = 100
 SIZES = {"train": 160_000, "valid": 20_000, "test": 20_000}
 ANSWERS = ("0: the discs are on two paths", "1: the discs are on one path")
 BLOCKS = " ▄▀█"
-COLUMNS = 64  # at most this many characters a line
+COLUMNS = 64  # at most this many characters per line
 VISIBLE = 64
 
 Job = tuple[str, int, int]  # split, first image, number of images
@@ -57,15 +57,16 @@ class Pathfinder(Task):
     side: ClassVar[int] = 32
 
     @property
+    def signature(self) -> Signature:
+        return Signature(vocab_size=257, max_length=self.side**2, num_classes=2, has_values=True)
+
+    @property
     def card(self) -> TaskCard:
         return TaskCard(
             name=self.name,
             version=1,
             title=f"{self.title} ({self.side} x {self.side})",
             question="Are the two discs on one path (1), or on two (0)?",
-            num_classes=2,
-            max_length=self.side**2,
-            vocab_size=257,
             sizes=SIZES,
             splits="generated: train, valid, test = images 0.., 160,000.., 180,000.. of one seed, "
             "a smaller version has the first of each; release: seeded shuffle, 80/10/10 %",
@@ -80,6 +81,9 @@ class Pathfinder(Task):
 
     def draw(self, job: Job) -> tuple[str, Chunk]:
         """Draw some images one after another; any thread can do it."""
+        # not at the top, so that only those who generate data wait for numba
+        from longarena.tasks.generate.contours import image  # noqa: PLC0415
+
         split, first, number = job
         indices = range(first, first + number)
         version, difficulty = self.card.version, self.options.difficulty
@@ -101,7 +105,7 @@ class Pathfinder(Task):
         step = max(1, self.side // COLUMNS)
         shape = (self.side // step, step, self.side // step, step)
         bright = sequences[0].reshape(shape).max(axis=(1, 3)) > VISIBLE
-        # a character is about twice as high as wide: it shows two pixels
+        # a character is about twice as high as wide, so it shows two pixels
         codes = 2 * bright[::2] + bright[1::2]
         return "\n".join([ANSWERS[label], *("".join(BLOCKS[i] for i in row) for row in codes)])
 

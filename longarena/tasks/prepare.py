@@ -1,11 +1,11 @@
 """Prepare the data of a task: generate it, or read a source that is handed over or downloaded.
 
-What a source holds shows when all of it has been read. With the row counts of the card it is the
-official release; any other data is accepted under the name of its file, and every folder, recipe
-and record carries that name. Where the task itself is generated, the release is a variant too: it
-goes by the name `release`.
+What a source holds is known only when all of it has been read. If it has the row counts of the
+card, it is the official release; any other data is accepted under the name of its file, and every
+folder, recipe and record carries that name. Where the task itself is generated, the release is a
+variant too, named `release`.
 
-Whatever goes wrong ends in one line; nothing half-written stays, and what was there still works.
+Every failure ends in one line; nothing half-written stays, and what was there still works.
 """
 
 import json
@@ -13,11 +13,12 @@ from collections import Counter
 from pathlib import Path
 
 from longarena.data.archive import data_name, num_megabytes, reading
-from longarena.data.download import fetch
+from longarena.data.dataset import Dataset, Writer
+from longarena.data.fetch import fetch
 from longarena.data.files import locked
-from longarena.data.ragged import Store, Writer
 from longarena.errors import UserError
 from longarena.progress import SILENT, Progress
+from longarena.tasks import TASKS
 from longarena.tasks.base import SPLITS, Task
 from longarena.tasks.splits import thinned
 
@@ -27,11 +28,11 @@ GENERATED = "generated"
 
 def prepare(
     task: Task, home: Path, source: Path | None = None, progress: Progress = SILENT
-) -> Store:
-    """Write the store of a task unless it is there, and open it.
+) -> Dataset:
+    """Write the dataset of a task unless it exists, and open it.
 
-    Data that shows itself to be another set than the task's own goes to a variant of it: the
-    store's `facts["dataset"]` is its name.
+    Data that turns out not to be the task's own becomes a variant; the dataset's `facts["data"]`
+    is its name.
     """
     if source is not None and not source.exists():
         raise UserError(f"{source} does not exist; --source takes an archive or a folder")
@@ -39,36 +40,38 @@ def prepare(
     busy = f"{folder} is being prepared by another process; wait for it to end"
     with locked(folder.with_name(f".{folder.name}.lock"), busy):
         try:
-            prepared = _find(task, home, source) or _write(task, home, source, progress)
+            found = _find(task, home, source)
+            prepared = found or _write(task, home, source, progress)
         except OSError as error:
             raise UserError(
                 f"preparing {task.card.name} under {home} failed: {error.strerror or error}; "
                 "nothing was changed"
             ) from None
-    return open_prepared(prepared, home)
+    # the fingerprint was just computed from the same bytes
+    return open_prepared(prepared, home, verify=found is not None)
 
 
-def obtain(task: Task, home: Path, progress: Progress = SILENT) -> Store:
-    """Open the store of a task; generate it if it is not there, but download nothing unasked."""
-    if task.is_generated and not task.dataset:
+def obtain(task: Task, home: Path, progress: Progress = SILENT) -> Dataset:
+    """Open the dataset of a task; generate it if it is missing, but download nothing unasked."""
+    if task.is_generated and not task.data:
         return prepare(task, home, progress=progress)
     return open_prepared(task, home)
 
 
-def open_prepared(task: Task, home: Path) -> Store:
-    """Open the store of a task; say how to prepare it if it is not there."""
+def open_prepared(task: Task, home: Path, *, verify: bool = True) -> Dataset:
+    """Open the dataset of a task; say how to prepare it if it is missing."""
     folder = task.folder(home)
     if not folder.exists():
         raise UserError(
             f"{task.card.name} is not prepared ({folder}); run: {command(task)}"
             f"{_alternatives(task, home)}"
         )
-    store = Store(folder)
-    if store.facts | _identity(task) != store.facts:
+    dataset = Dataset(folder, verify=verify)
+    if dataset.facts | _identity(task) != dataset.facts:
         raise UserError(
             f"{folder} holds other data than its name says; delete it and prepare again"
         )
-    return store
+    return dataset
 
 
 def command(task: Task) -> str:
@@ -76,42 +79,48 @@ def command(task: Task) -> str:
     changed = task.options.model_dump(exclude_defaults=True)
     words = [f"--set {key}={value}" for key, value in sorted(changed.items())]
     words += [f"--size {task.size}"] if task.size != 1 else []
-    words += [f"--source PATH (of {task.dataset})"] if task.dataset else []
-    return " ".join(["longarena data prepare", task.card.name, *words])
+    words += [f"--source PATH (of {task.data})"] if task.data else []
+    return " ".join(["longarena data prepare", _name(task), *words])
+
+
+def _name(task: Task) -> str:
+    """Return what a user calls a task: its name, or `module:Class` for one from outside."""
+    kind = type(task)
+    return task.card.name if task.card.name in TASKS else f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _alternatives(task: Task, home: Path) -> str:
-    """Name the data sets that are prepared for the same options and size."""
+    """Name the data that is prepared for the same options and size."""
     wanted = _identity(task)
     names = []
-    for path in sorted((home / task.card.name).glob("*/store.json")):
+    for path in sorted((home / task.card.name).glob("*/dataset.json")):
         facts = _read_facts(path.parent)
-        dataset = facts.get("dataset")
-        if facts | wanted | {"dataset": dataset} == facts:
-            names.append(f"task.variant={dataset or repr('')}")
+        data = facts.get("data")
+        if facts | wanted | {"data": data} == facts:
+            names.append(f"task.data={data or repr('')}")
     return f"; or use what is there: --set {' or '.join(names)}" if names else ""
 
 
 def _identity(task: Task) -> dict[str, object]:
-    """Say which data a task means, in plain JSON: what must not differ."""
+    """Say which data a task means, as plain JSON that must not differ."""
     return {
         "task": task.card.name,
         "version": task.card.version,
         "options": task.options.model_dump(mode="json"),
         "size": task.size,
-        "dataset": task.dataset,
+        "data": task.data,
     }
 
 
 def _facts(task: Task, origin: str) -> dict[str, object]:
-    """Say all that a store tells of itself; the words of the card may change, the data not."""
+    """Say what a dataset tells about itself; the words of the card may change, the data may not."""
     return _identity(task) | {"origin": origin, "card": task.card.model_dump(mode="json")}
 
 
 def _read_facts(folder: Path) -> dict[str, object]:
-    """Read what a store says of itself, without trusting its content; {} if it says nothing."""
+    """Read what a dataset tells about itself, without trusting its content; {} if nothing."""
     try:
-        facts = json.loads((folder / "store.json").read_text())["facts"]
+        facts = json.loads((folder / "dataset.json").read_text())["facts"]
     except (OSError, ValueError, LookupError, TypeError):
         return {}
     return facts if isinstance(facts, dict) else {}
@@ -123,7 +132,7 @@ def _find(task: Task, home: Path, source: Path | None) -> Task | None:
         return task if task.folder(home).exists() else None
     if source.is_dir():  # its content may have changed
         return None
-    if task.dataset not in ("", RELEASE):
+    if task.data not in ("", RELEASE):
         candidates = [task]
     else:
         candidates = [task.named(name) for name in (_release(task), _other(source))]
@@ -132,20 +141,23 @@ def _find(task: Task, home: Path, source: Path | None) -> Task | None:
 
 
 def _write(task: Task, home: Path, source: Path | None, progress: Progress) -> Task:
-    """Write the store and return the task on the data that it turned out to be."""
-    if source is None and task.is_generated and not task.dataset:
+    """Write the dataset and return the task on the data that it turned out to be."""
+    if source is None and task.is_generated and not task.data:
         return _write_generated(task, home, progress)
-    if source is None and task.dataset != _release(task):
-        raise UserError(f"{task.dataset} cannot be downloaded; run: {command(task)}")
-    path = source or fetch(task.download, home / "downloads", progress)
-    return _write_read(task, home, path, progress)
+    if source is None and task.data != _release(task):
+        raise UserError(f"{task.data} cannot be downloaded; run: {command(task)}")
+    if source is None:
+        if task.download is None:
+            raise UserError(f"{_name(task)} cannot be downloaded; add --source PATH")
+        source = fetch(task.download, home / "downloads", progress)
+    return _write_read(task, home, source, progress)
 
 
 def _write_generated(task: Task, home: Path, progress: Progress) -> Task:
     facts = _facts(task, GENERATED)
     label = f"preparing {task.card.name}"
     with (
-        Writer(task.folder(home), facts, task.card.num_sequences) as writer,
+        Writer(task.folder(home), facts, task.signature.num_sequences) as writer,
         progress.bar(label, total=sum(task.sizes.values())) as bar,
     ):
         for split, chunk in task.generate(task.sizes):
@@ -155,12 +167,12 @@ def _write_generated(task: Task, home: Path, progress: Progress) -> Task:
 
 
 def _write_read(task: Task, home: Path, path: Path, progress: Progress) -> Task:
-    # what the data is shows only when all of it has been read: the writer gets its name last
+    # what the data is becomes known only at its end, so the writer gets its name last
     label = f"preparing {task.card.name} (MB of {path.name})"
     with (
         progress.bar(label, num_megabytes(path)) as bar,
         reading(path, bar) as source,
-        Writer(task.named("").folder(home), {}, task.card.num_sequences) as writer,
+        Writer(task.named("").folder(home), {}, task.signature.num_sequences) as writer,
     ):
         counts: Counter[str] = Counter()
         for split, chunk in task.read(source):
@@ -168,7 +180,7 @@ def _write_read(task: Task, home: Path, path: Path, progress: Progress) -> Task:
             counts[split] += len(chunk.labels)
         if not all(counts[split] for split in SPLITS):
             raise UserError(f"{path} is too small: {dict(counts)} leaves a split without examples")
-        if task.dataset in ("", RELEASE):
+        if task.data in ("", RELEASE):
             is_official = counts == task.card.sizes
             task = task.named(_release(task) if is_official else _other(path))
         writer.folder = task.folder(home)

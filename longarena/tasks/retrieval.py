@@ -1,4 +1,4 @@
-"""Retrieval: say whether one of two papers cites the other, each read alone, byte by byte.
+"""Retrieval: say whether one of two papers cites the other, each read by itself, byte by byte.
 
     label <TAB> id 1 <TAB> id 2 <TAB> text 1 <TAB> text 2
 
@@ -15,11 +15,12 @@ from typing import IO
 from pydantic import Field
 
 from longarena.data.archive import Source
-from longarena.data.ragged import Bytes, Chunk
+from longarena.data.dataset import Bytes, Chunk
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.tasks import release
 from longarena.tasks.base import Task, TaskCard
+from longarena.tasks.signature import Signature
 from longarena.tasks.splits import Example, chunks
 
 FILES = {
@@ -45,21 +46,26 @@ class Retrieval(Task):
     download = release.DOWNLOAD
 
     @property
+    def signature(self) -> Signature:
+        return Signature(
+            vocab_size=257,
+            max_length=self.options.max_length,
+            num_sequences=2,
+            num_classes=2,
+        )
+
+    @property
     def card(self) -> TaskCard:
         return TaskCard(
             name="retrieval",
             version=1,
             title="Retrieval (AAN, bytes)",
             question="Does one of these papers cite the other?",
-            num_classes=2,
-            max_length=self.options.max_length,
-            vocab_size=257,
             sizes={"train": 147_086, "valid": 18_090, "test": 17_437},
             splits="official: new_aan_pairs.{train,eval,test}.tsv",
             source="lra_release.gz",
             licence="research use, by the terms of the ACL Anthology Network",
             citation="Radev et al. (2013), doi:10.1007/s10579-012-9211-2; pairs: arXiv:2011.04006",
-            num_sequences=2,
         )
 
     def read(self, source: Source) -> Iterator[tuple[str, Chunk]]:
@@ -67,7 +73,7 @@ class Retrieval(Task):
             yield from chunks(split, pairs)
 
     def _parse(self, name: str, file: IO[bytes]) -> list[Example]:
-        # a paper stands in many pairs; kept once, the official 1.5 GB of pairs fit in memory
+        # a paper is in many pairs; kept once, the official 1.5 GB of pairs fit in memory
         papers: dict[bytes, bytes] = {}
         pairs: list[Example] = []
         for place, (label, _, _, *texts) in release.rows(name, file, num_columns=5):

@@ -1,13 +1,13 @@
 """A sheet of sample images with their labels, as one picture.
 
-Under each image stands its label, in digits of 3 x 5 pixels; what a label means, the card says.
+Each image has its label below it, in digits of 3 x 5 pixels; the card says what a label means.
 Small images are enlarged by a whole factor, so that every pixel stays a sharp square.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longarena.data.ragged import Split
+from longarena.data.dataset import Split
 
 GAP = 4
 TILE = 128  # images smaller than this are enlarged

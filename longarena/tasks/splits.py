@@ -1,6 +1,6 @@
 """Which examples go where: held out for validation, left out of a smaller version, written.
 
-The rules are fixed, so that a split is the same on every machine and however the data came.
+The rules are fixed, so that a split is the same on every machine and for every source of the data.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from longarena.data.ragged import Chunk, Integers
+from longarena.data.dataset import Chunk, Integers
 
 VALID_SHARE = 0.1
 CHUNK = 500
 
-Example = tuple[tuple[bytes, ...], int]  # its sequences, one or two, and its label
+Example = tuple[tuple[bytes, ...], int]  # the sequences of an example, one or two, and its label
 
 
 def held_out(labels: Integers, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -50,7 +50,7 @@ def thinned(chunk: Chunk, start: int, size: float) -> Chunk:
 
 
 def chunks(split: str, examples: Sequence[Example]) -> Iterator[tuple[str, Chunk]]:
-    """Pack the examples of a split for a store, some hundreds at a time."""
+    """Pack the examples of a split for a dataset, some hundreds at a time."""
     for start in range(0, len(examples), CHUNK):
         part = examples[start : start + CHUNK]
         sequences = [sequence for sequences, _ in part for sequence in sequences]

@@ -1,8 +1,8 @@
-"""Text: say whether a film review is positive, read byte by byte, up to 4,096 of them.
+"""Text: say whether a film review is positive, read as up to 4,096 single bytes.
 
     aclImdb/{train,test}/{pos,neg}/<id>_<rating>.txt      ratings: neg 1 to 4, pos 7 to 10
 
-Words, and what they mean together, must be put together from single bytes.
+A model must compose words, and what they mean together, from these bytes.
 
 Data:   Maas et al. (2011), https://ai.stanford.edu/~amaas/data/sentiment/
 Choice: the first `max_length` bytes, markup and all, as in the release; 4,096 instead of its
@@ -18,12 +18,13 @@ import numpy as np
 from pydantic import Field
 
 from longarena.data.archive import Source
+from longarena.data.dataset import Bytes, Chunk
 from longarena.data.download import Download
-from longarena.data.ragged import Bytes, Chunk
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.seeding import numpy_rng
 from longarena.tasks.base import Task, TaskCard
+from longarena.tasks.signature import Signature
 from longarena.tasks.splits import Example, chunks, held_out
 
 LABELS = ("neg", "pos")
@@ -49,15 +50,16 @@ class Text(Task):
     )
 
     @property
+    def signature(self) -> Signature:
+        return Signature(vocab_size=257, max_length=self.options.max_length, num_classes=2)
+
+    @property
     def card(self) -> TaskCard:
         return TaskCard(
             name="text",
             version=1,
             title="Text (IMDb, bytes)",
             question="Is this review positive?",
-            num_classes=2,
-            max_length=self.options.max_length,
-            vocab_size=257,
             sizes={"train": 22_500, "valid": 2_500, "test": 25_000},
             splits="official test; valid: a seeded tenth of each class of the official train",
             source="aclImdb_v1.tar.gz",

@@ -1,1 +1,1 @@
-"""A run: train a recipe, evaluate it, survive being stopped."""
+"""A run: train a recipe, evaluate it, and resume it after a stop."""

@@ -1,12 +1,11 @@
 """Checkpoints that can be trusted: tensors and a state, verified, the last two kept.
 
     checkpoint/step-00000250.safetensors   parameters, buffers and optimiser state
-    checkpoint/step-00000250.json          what is no tensor
+    checkpoint/step-00000250.json          everything that is not a tensor
     checkpoint/best.safetensors            the parameters that did best on validation
 
 All are written atomically, the JSON last: a checkpoint exists when its JSON does. Tensors carry
-their digest; a checkpoint whose digest does not match is skipped for the one before it. Nothing is
-ever unpickled.
+their digest; where it does not match, the checkpoint before is used. Nothing is ever unpickled.
 """
 
 import hashlib
@@ -14,18 +13,20 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import safetensors
-import safetensors.torch
-from torch import Tensor
 
 from longarena.data.files import write_atomically
 from longarena.options import Value
 from longarena.progress import Progress
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 KEPT = 2
 
-Tensors = Mapping[str, Tensor]
+Tensors = Mapping[str, "Tensor"]
 
 
 @dataclass(frozen=True)
@@ -38,18 +39,18 @@ class Checkpoint:
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint and remove all but the last two, with what killed processes left."""
+    """Write a checkpoint; remove all but the last two, and what killed processes left behind."""
     save_tensors(_tensor_path(folder, checkpoint.step), checkpoint.tensors)
     write_atomically(_state_path(folder, checkpoint.step), json.dumps(checkpoint.state))
     kept = {_state_path(folder, step).stem for step in saved_steps(folder)[-KEPT:]}
-    # sorted, a checkpoint's JSON goes before its tensors
+    # in this order the JSON of a checkpoint is removed before its tensors
     for path in [*sorted(folder.glob("step-*")), *folder.glob(".*.partial")]:
         if path.stem not in kept:
             path.unlink()
 
 
 def latest(folder: Path, progress: Progress) -> Checkpoint | None:
-    """Read the newest checkpoint that verifies; say which ones do not."""
+    """Read the newest checkpoint that is intact; say which ones are not."""
     for step in reversed(saved_steps(folder)):
         try:
             return _read(folder, step)
@@ -62,13 +63,16 @@ def latest(folder: Path, progress: Progress) -> Checkpoint | None:
 
 def save_tensors(path: Path, tensors: Tensors) -> None:
     """Write tensors atomically, with their digest."""
+    # not at the top: listing runs reads their steps, and must not wait for torch
+    import safetensors.torch  # noqa: PLC0415
+
     # copies, because the format refuses tensors that share memory (parameters used twice)
     copies = {key: tensor.detach().cpu().clone() for key, tensor in tensors.items()}
     write_atomically(path, safetensors.torch.save(copies, {"sha256": _digest(copies)}))
 
 
 def load_tensors(path: Path) -> Tensors:
-    """Read the tensors of a file; what does not match its digest is a ValueError."""
+    """Read the tensors of a file; raise ValueError if they do not match their digest."""
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118

@@ -1,15 +1,19 @@
 """One process or several: devices, precision and data-parallel training, all from Fabric.
 
 Every process takes its part of each batch and computes the gradient of the whole, so that the
-number of devices changes nothing but rounding. The first process alone writes files and speaks.
+number of devices changes nothing but rounding. Only the first process writes files and messages.
 """
 
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+import torch
 import torch.distributed as dist
+from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from longarena.errors import UserError
 from longarena.recipes.recipe import Recipe
@@ -18,10 +22,41 @@ from longarena.runtime import check_compiler, check_precision
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
+Result = TypeVar("Result")
+
+
+class SingleDevice:
+    """One device without Fabric, whose import alone takes seconds: for measuring."""
+
+    global_rank, world_size = 0, 1
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def setup(self, model: nn.Module, optimiser: Optimizer) -> tuple[nn.Module, Optimizer]:
+        """Move the model to the device."""
+        return model.to(self.device), optimiser
+
+    def backward(self, loss: Tensor) -> None:
+        """Compute the gradients."""
+        loss.backward()  # type: ignore[no-untyped-call]
+
+    def clip_gradients(self, model: nn.Module, optimiser: Optimizer, max_norm: float) -> None:
+        """Clip the gradients at a global norm."""
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+
+    def no_backward_sync(self, model: nn.Module, enabled: bool) -> AbstractContextManager[None]:
+        """Do nothing: there is nobody to wait for."""
+        return nullcontext()
+
+
+# what a training step needs of its devices
+Devices: TypeAlias = "Fabric | SingleDevice"
+
 
 def launch(recipe: Recipe, devices: int = 1) -> "Fabric":
     """Start the processes that share a run, or join those that torchrun started."""
-    # it brings in torch's compiler, which would cost every other command seconds
+    # Fabric imports torch's compiler, which would cost every other command seconds
     from lightning_fabric import Fabric  # noqa: PLC0415
 
     check_precision(recipe.precision)
@@ -41,7 +76,7 @@ def launch(recipe: Recipe, devices: int = 1) -> "Fabric":
 
 
 def check_shares(recipe: Recipe, num_processes: int) -> None:
-    """Refuse if a process would have no example in one of the parts that it takes."""
+    """Refuse a batch that leaves a process without an example in one of its parts."""
     size, parts = recipe.batch_size, recipe.accumulate
     if num_processes > size:
         raise UserError(f"{num_processes} devices cannot share a batch of {size}; use fewer")
@@ -64,13 +99,17 @@ def started_by_torchrun(devices: int) -> tuple[int, int] | None:
     return here, nodes
 
 
-def first_alone(fabric: "Fabric", work: Callable[[], None]) -> None:
-    """Have the first process do something while the others wait; if it fails, they end quietly."""
+def first_alone(fabric: "Fabric", work: Callable[[], Result]) -> Result | None:
+    """Let the first process do something while the others wait; if it fails, they end quietly.
+
+    Only the first process gets the result.
+    """
     failure: Exception | None = None
+    result: Result | None = None
     with fabric.rank_zero_first():
         if fabric.is_global_zero:
             try:
-                work()
+                result = work()
             except Exception as error:
                 failure = error
     has_failed = fabric.broadcast(failure is not None)
@@ -78,8 +117,9 @@ def first_alone(fabric: "Fabric", work: Callable[[], None]) -> None:
         raise failure
     if has_failed:
         sys.exit(0)  # the first process speaks for all
+    return result
 
 
 def is_first_process() -> bool:
-    """Tell whether this process is the one that writes and speaks."""
+    """Tell whether this process is the one that writes files and messages."""
     return not dist.is_initialized() or dist.get_rank() == 0

@@ -8,8 +8,9 @@ from longarena.data.files import write_atomically
 from longarena.errors import UserError, complete
 from longarena.options import Value, parse
 from longarena.recipes.recipe import Recipe
-from longarena.store.folder import read_record
-from longarena.store.record import RunRecord
+from longarena.records.answers import Answers, answers_path, read_answers
+from longarena.records.folder import read_record
+from longarena.records.record import RunRecord
 from longarena.training.checkpoint import Tensors, load_tensors, saved_steps
 
 
@@ -22,7 +23,8 @@ class RunFolder:
     @classmethod
     def of(cls, runs: Path, recipe: Recipe) -> "RunFolder":
         """Return the folder where a recipe's run lives."""
-        return cls(runs / recipe.task.name / recipe.model.mixer.replace(":", ".") / recipe.id)
+        names = (recipe.task.name, recipe.model.mixer)
+        return cls(runs.joinpath(*(name.replace(":", ".") for name in names), recipe.id))
 
     @property
     def lock(self) -> Path:
@@ -48,6 +50,10 @@ class RunFolder:
     def record(self) -> Path:
         return self.path / "record.json"
 
+    @property
+    def answers(self) -> Path:
+        return answers_path(self.record)
+
     def read_recipe(self) -> Recipe:
         """Read the recipe of the run."""
         path = self.path / "recipe.json"
@@ -57,7 +63,7 @@ class RunFolder:
             raise UserError(f"cannot read {path}: {error}") from None
 
     def last_step(self) -> int:
-        """Return the last step that the log tells of; 0 before the first line."""
+        """Return the last step in the log; 0 before the first line."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         steps = [step for line in lines if (step := _step_of(line)) < float("inf")]
         return int(max(steps, default=0))
@@ -72,7 +78,7 @@ class RunFolder:
         return path.stat().st_mtime
 
     def write_recipe(self, recipe: Recipe) -> None:
-        """Write down what this run is."""
+        """Write the recipe of the run."""
         write_atomically(self.path / "recipe.json", recipe.model_dump_json(indent=2) + "\n")
 
     def read_best(self) -> Tensors:
@@ -97,9 +103,21 @@ class RunFolder:
             raise UserError(f"{self.record} is damaged; delete it and train again") from None
         return record if isinstance(record, RunRecord) else None
 
+    def read_answers(self, record: RunRecord) -> Answers | None:
+        """Read the answers that belong to the record of the run, if it has any."""
+        if record.answers is None:
+            return None
+        try:
+            found = read_answers(self.answers)
+        except (OSError, ValueError):
+            found = None
+        if found is None or found.digest != record.answers:
+            raise UserError(f"{self.answers} is damaged; delete {self.path} and train again")
+        return found
+
 
 class Log:
-    """A line of JSON per event; what a stopped process wrote beyond its checkpoint is cut off."""
+    """One line of JSON per event; lines after the checkpoint of a resumed run are removed."""
 
     def __init__(self, path: Path, step: int) -> None:
         lines = path.read_text().splitlines() if path.exists() else []

@@ -3,35 +3,50 @@
 import json
 import math
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from longarena.data.dataset import Dataset
 from longarena.data.files import locked, write_atomically
-from longarena.data.ragged import Split, Store
-from longarena.model.build import build_classifier, num_parameters
+from longarena.model.model import num_parameters
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe, build_task
+from longarena.records.answers import Answers, write_answers
+from longarena.records.folder import write_record
+from longarena.records.record import (
+    Curve,
+    RunMetrics,
+    RunRecord,
+    SplitScore,
+    Status,
+    is_significant,
+)
 from longarena.runtime import machine, peak_resident_bytes, versions
-from longarena.store.folder import write_record
-from longarena.store.record import Curve, RunMetrics, RunRecord, SplitScore, Status
-from longarena.tasks.base import default_home
+from longarena.tasks.base import Task, default_home
 from longarena.tasks.prepare import obtain, open_prepared
+from longarena.tracks import track_of
+from longarena.tracks.base import Level
+from longarena.tracks.metric import Metric
 from longarena.training.devices import first_alone, launch
-from longarena.training.evaluate import Evaluation, evaluate, majority_share
 from longarena.training.folder import RunFolder
-from longarena.training.run import Host, Run
+from longarena.training.run import Host, Run, split_score
 from longarena.training.stop import stop_requests
 from longarena.training.tensorboard import check_tensorboard
 
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
-
-# a run whose late loss is this near to that of the best constant answer has learnt next to nothing
+# a run whose late loss is this close to that of the best constant answer has learnt almost nothing
 COLLAPSE_MARGIN = 0.01
 LATE = 0.75
+
+
+@dataclass(frozen=True)
+class EvaluatedRun:
+    """What a run's best parameters score on a split, and by which metric."""
+
+    metric: Metric
+    score: SplitScore
 
 
 def train(  # noqa: PLR0913 - the one call from outside: everything but the recipe by its name
@@ -46,105 +61,123 @@ def train(  # noqa: PLR0913 - the one call from outside: everything but the reci
     """Bring the run of a recipe to its end and return its record.
 
     A run that has ended is only read; one that was stopped goes on from its last checkpoint. The
-    record is also written to `store`, by default the folder `records` beside the runs.
+    record is also written to the folder `store`, by default `records` beside the runs.
     """
     if tensorboard:
         check_tensorboard()
-    fabric = launch(recipe, devices)
+    fabric, task = launch(recipe, devices), build_task(recipe)
     folder = RunFolder.of(runs, recipe)
     progress = progress if fabric.is_global_zero else SILENT
     with ExitStack() as held:
-        first_alone(fabric, lambda: _enter(held, recipe, folder, progress))
+        prepared = first_alone(fabric, lambda: _enter(held, recipe, task, folder, progress))
         record = folder.read_record()
         if record is None:
-            record = _train(Host(fabric, progress, tensorboard), recipe, folder)
+            # the first process has verified the data; once is enough
+            data = prepared or open_prepared(task, default_home(), verify=False)
+            run = Run(Host(fabric, progress, tensorboard), recipe, task, folder, data)
+            record = _train(run, task, data)
         if fabric.is_global_zero:
-            write_record(store or runs / "records", record)
+            write_record(store or runs / "records", record, folder.read_answers(record))
     return record
 
 
-def _enter(held: ExitStack, recipe: Recipe, folder: RunFolder, progress: Progress) -> None:
-    """Take hold of a run; unless it has ended, prepare its data and write down what it is."""
+def _enter(
+    held: ExitStack, recipe: Recipe, task: Task, folder: RunFolder, progress: Progress
+) -> Dataset | None:
+    """Lock a run; unless it has ended, prepare its data and write its recipe."""
     busy = f"run {recipe.id} is in use by another process ({folder.path}); wait for it to end"
     held.enter_context(locked(folder.lock, busy))
-    if folder.read_record() is None:
-        obtain(build_task(recipe), default_home(), progress)
-        folder.write_recipe(recipe)
+    if folder.read_record() is not None:
+        return None
+    data = obtain(task, default_home(), progress)
+    folder.write_recipe(recipe)
+    return data
 
 
-def _train(host: Host, recipe: Recipe, folder: RunFolder) -> RunRecord:
+def _train(run: Run, task: Task, data: Dataset) -> RunRecord:
     """Train to the end; the first process writes the record."""
-    data = open_prepared(build_task(recipe), default_home())
-    run = Run(host, recipe, folder, data)
     with stop_requests() as stop:
         status = run.fit(stop)
-    record = _conclude(run, data, status)
-    if host.fabric.is_global_zero:
-        write_atomically(folder.record, record.model_dump_json(indent=2) + "\n")
+    record, answers = _conclude(run, task, data, status)
+    if run.fabric.is_global_zero:
+        if answers is not None:
+            write_answers(run.folder.answers, answers)
+        write_atomically(run.folder.record, record.model_dump_json(indent=2) + "\n")
     return record
 
 
-def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> SplitScore:
+def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> EvaluatedRun:
     """Score the best parameters of a run on a split."""
     recipe = folder.read_recipe()
-    data = obtain(build_task(recipe), default_home(), progress)
-    return _score_best(launch(recipe), recipe, folder, data.split(split)).score
+    task, fabric = build_task(recipe), launch(recipe)
+    data = obtain(task, default_home(), progress)
+    track = track_of(task.signature)
+    model = track.build(recipe.model, task.signature, recipe.seed)
+    model.load_state_dict(folder.read_best())
+    found = track.evaluate(
+        fabric.setup(model), data.split(split), recipe.batch_size, fabric.device, progress
+    )
+    return EvaluatedRun(track.metric, split_score(found.tally))
 
 
-def _score_best(fabric: "Fabric", recipe: Recipe, folder: RunFolder, split: Split) -> Evaluation:
-    best = folder.read_best()
-    classifier = build_classifier(recipe.model, build_task(recipe).card, recipe.seed)
-    classifier.load_state_dict(best)
-    model = fabric.setup(classifier)
-    return evaluate(model, split, recipe.batch_size, fabric.device)
-
-
-def _conclude(run: Run, data: Store, status: Status) -> RunRecord:
-    """Read the test split, once, with the parameters that did best on validation."""
-    state, recipe, train_split = run.state, run.recipe, data.split("train")
-    majority = majority_share(train_split, data.split("test"))
-    found = None
+def _conclude(
+    run: Run, task: Task, data: Dataset, status: Status
+) -> tuple[RunRecord, Answers | None]:
+    """Score the test split, once, with the parameters that did best on validation."""
+    state, recipe, track = run.state, run.recipe, run.learner.track
+    train_split, test_split = data.split("train"), data.split("test")
+    level = track.level(train_split, test_split)
+    found, test = None, None
     if status != "diverged":
-        found = _score_best(run.fabric, recipe, run.folder, data.split("test"))
-        # a loss hardly better than that of a constant can go with answers that are
-        is_lost = not found.score.is_above(majority) and has_collapsed(run.folder, train_split)
+        run.learner.model.load_state_dict(run.folder.read_best())
+        found = track.evaluate(
+            run.learner.wrapped, test_split, recipe.batch_size, run.fabric.device, run.progress
+        )
+        test = split_score(found.tally)
+        # answers can be better than a constant one although the loss hardly is
+        is_lost = has_collapsed(run.folder, level) and not is_significant(
+            track.metric, test.value, level.score, test.error
+        )
         status = "collapsed" if is_lost else status
-    if found is not None and not math.isfinite(found.score.loss):
-        found, status = None, "diverged"
-    seconds = max(state.timed_seconds, 1e-9)
+    if test is not None and not math.isfinite(test.loss):
+        found, test, status = None, None, "diverged"
+    answers = Answers(found.scores, found.answers) if found else None
     metrics = RunMetrics(
         valid=state.best,
-        test=found.score if found else None,
-        confusion=found.confusion.tolist() if found else None,
-        majority=majority,
+        test=test,
+        level=level.score,
+        details=track.details(test_split, found) if found else {},
         best_step=state.best_step,
         steps=state.step,
-        steps_per_second=state.timed_steps / seconds,
-        tokens_per_second=state.timed_tokens / seconds,
+        steps_per_second=state.steps_per_second,
+        tokens_per_second=state.tokens_per_second,
         peak_resident_bytes=peak_resident_bytes(),
-        parameters=num_parameters(run.classifier),
+        parameters=num_parameters(run.learner.model),
         padding_share=run.batches.padding_share(),
-        train_seconds=state.timed_seconds,
+        train_seconds=state.train_seconds,
     )
-    return RunRecord(
+    record = RunRecord(
         id=recipe.id,
         recipe=recipe,
-        variant=build_task(recipe).variant,
+        metric=track.metric,
+        variant=task.variant,
         fingerprint=data.fingerprint,
         status=status,
         metrics=metrics,
-        curve=Curve(steps=state.curve_steps, valid_accuracy=state.curve_accuracy),
+        curve=Curve(
+            steps=state.curve_steps, seconds=state.curve_seconds, values=state.curve_values
+        ),
+        answers=answers.digest if answers else None,
         machine=machine(),
         versions=versions(),
         finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+    return record, answers
 
 
-def has_collapsed(folder: RunFolder, train_split: Split) -> bool:
+def has_collapsed(folder: RunFolder, level: Level) -> bool:
     """Tell whether the late training loss is still that of the best constant answer."""
     lines = [json.loads(line) for line in folder.log.read_text().splitlines()]
     losses = [line["loss"] for line in lines if "loss" in line]
     late = losses[math.floor(LATE * len(losses)) :]
-    shares = np.bincount(train_split.labels) / len(train_split)
-    entropy = -sum(share * math.log(share) for share in shares if share > 0)
-    return bool(np.mean(late) > (1 - COLLAPSE_MARGIN) * entropy)
+    return bool(np.mean(late) > (1 - COLLAPSE_MARGIN) * level.loss)

@@ -1,4 +1,4 @@
-"""One run under way: its model, optimiser and batches, and how it steps, saves and resumes.
+"""One run in progress: its learner and batches, and how it steps, saves and resumes.
 
 Everything random is a function of (seed, purpose, step) and everything else is in the checkpoint,
 so a run that was killed and started again ends with the same bits as one that was not (on a CPU,
@@ -7,29 +7,26 @@ with the same number of threads).
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-import torch.nn.functional as F
 from pydantic import BaseModel
 from torch import Tensor
 
 from longarena.data.batches import Batch, TrainingBatches, one_ahead
-from longarena.data.ragged import Store
-from longarena.model.build import build_classifier
+from longarena.data.dataset import Dataset
 from longarena.options import Value
 from longarena.progress import SILENT, Progress
-from longarena.recipes.recipe import Recipe, build_task
-from longarena.recipes.schedule import rate
-from longarena.seeding import seeded
-from longarena.store.record import SplitScore, Status
+from longarena.recipes.recipe import Recipe
+from longarena.records.record import SplitScore, Status
+from longarena.tasks.base import Task
+from longarena.tracks.tally import Tally
 from longarena.training import checkpoint
 from longarena.training.checkpoint import Checkpoint
-from longarena.training.evaluate import evaluate
 from longarena.training.folder import Log, RunFolder
-from longarena.training.optimiser import build_optimiser, load_state_tensors, state_tensors
+from longarena.training.optimiser import load_state_tensors, state_tensors
+from longarena.training.step import build_learner, take_step
 from longarena.training.stop import Interrupted, StopRequest
 from longarena.training.tensorboard import TensorBoardLog
 
@@ -38,27 +35,44 @@ if TYPE_CHECKING:
 
 # the first steps of a process are slower than the rest and are not timed
 UNTIMED_STEPS = 3
-NOTHING = [0.0, 0.0, 0.0]
 
 
 class Progressed(BaseModel):
-    """What a run has come to, apart from its tensors."""
+    """The state of a run, apart from its tensors.
+
+    `tally` has the sums since the last line of the log.
+    """
 
     step: int = 0
-    # loss, right answers and examples since the last line of the log
-    totals: list[float] = NOTHING
+    tally: list[float] = Tally.zero().numbers
     timed_steps: int = 0
     timed_seconds: float = 0.0
     timed_tokens: int = 0
     best_step: int = 0
     best: SplitScore | None = None
     curve_steps: list[int] = []
-    curve_accuracy: list[float] = []
+    curve_seconds: list[float] = []
+    curve_values: list[float] = []
+
+    @property
+    def steps_per_second(self) -> float:
+        """The speed of training, without evaluation; 0 before anything was timed."""
+        return self.timed_steps / self.timed_seconds if self.timed_seconds else 0.0
+
+    @property
+    def tokens_per_second(self) -> float:
+        """The real tokens per second of training; 0 before anything was timed."""
+        return self.timed_tokens / self.timed_seconds if self.timed_seconds else 0.0
+
+    @property
+    def train_seconds(self) -> float:
+        """The seconds of all steps so far, if the untimed ones were as fast as the others."""
+        return self.step / self.steps_per_second if self.timed_steps else 0.0
 
 
 @dataclass(frozen=True)
 class Host:
-    """What a run is given to run in: its devices, and where it speaks."""
+    """Where a run runs: its devices, and where its messages go."""
 
     fabric: "Fabric"
     progress: Progress = SILENT
@@ -68,18 +82,18 @@ class Host:
 class Run:
     """A recipe's model on its way from step 0 to the last."""
 
-    def __init__(self, host: Host, recipe: Recipe, folder: RunFolder, data: Store) -> None:
+    def __init__(
+        self, host: Host, recipe: Recipe, task: Task, folder: RunFolder, data: Dataset
+    ) -> None:
         self.fabric, self.progress = host.fabric, host.progress
         self.recipe, self.folder = recipe, folder
-        self.classifier = build_classifier(recipe.model, build_task(recipe).card, recipe.seed)
-        if recipe.compile:
-            # batches differ in length, and a graph for each length would be compiled for ever
-            self.classifier.compile(dynamic=True)
-        optimiser = build_optimiser(self.classifier, recipe.optimiser)
-        self.model, self.optimiser = self.fabric.setup(self.classifier, optimiser)
+        self.learner = build_learner(recipe, task.signature, self.fabric)
+        self.metric = self.learner.track.metric
         self.valid = data.split("valid")
         self.batches = TrainingBatches(data.split("train"), recipe.batch_size, recipe.seed)
         self.state = self._resume()
+        # it stays on the device until it is read, so that no step waits for it
+        self.tally = Tally.read(self.state.tally, self.fabric.device)
         self.logs: list[Log | TensorBoardLog] = []
         if self.fabric.is_global_zero:
             self.logs.append(Log(folder.log, self.state.step))
@@ -117,126 +131,92 @@ class Run:
         return "finished"
 
     def _is_exhausted(self) -> bool:
-        """Tell whether so many validations as the recipe allows have brought nothing better."""
+        """Tell whether the last `patience` validations were no better than the best before them."""
         patience, state = self.recipe.patience, self.state
         since_best = [step for step in state.curve_steps if step > state.best_step]
         return patience is not None and len(since_best) >= patience
 
     def _is_asked(self, stop: StopRequest) -> bool:
-        """Stop together: one process that was asked is enough."""
+        """Tell whether any process was asked to stop, so that all stop together."""
         if self.fabric.world_size == 1:
             return stop.asked
-        return self._sum([float(stop.asked)])[0] > 0
+        asked = torch.tensor(float(stop.asked), device=self.fabric.device)
+        added = self.fabric.all_reduce(asked, reduce_op="sum")
+        return isinstance(added, Tensor) and bool(added > 0)
 
     def _timed_step(self, batch: Batch, is_timed: bool) -> None:
-        start = time.perf_counter()
-        self._step(batch.part(self.fabric.global_rank, self.fabric.world_size), len(batch.labels))
+        state, start = self.state, time.perf_counter()
+        self.tally += take_step(self.learner, batch, state.step)
         if self.fabric.device.type == "cuda":
             torch.cuda.synchronize()
+        state.step += 1
         if is_timed:
-            self.state.timed_seconds += time.perf_counter() - start
-            self.state.timed_steps += 1
-            self.state.timed_tokens += int((batch.ids != 0).sum())
-
-    def _step(self, batch: Batch, whole: int) -> None:
-        """Take one optimiser step on this process's part of a batch of `whole` examples."""
-        recipe, step = self.recipe, self.state.step
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate(recipe.schedule, recipe.optimiser.rate, step, recipe.steps)
-        self.classifier.begin_step(step)
-        for which in range(recipe.accumulate):
-            is_last = which == recipe.accumulate - 1
-            with (
-                seeded(recipe.seed, "dropout", step, which, self.fabric.global_rank),
-                self.fabric.no_backward_sync(self.model, enabled=not is_last),
-            ):
-                self._accumulate(batch.part(which, recipe.accumulate), whole)
-        if recipe.optimiser.clip is not None:
-            self.fabric.clip_gradients(self.model, self.optimiser, max_norm=recipe.optimiser.clip)
-        self.optimiser.step()
-        self.optimiser.zero_grad()
-        self.classifier.end_step()
-        self.state.step += 1
-
-    def _accumulate(self, part: Batch, whole: int) -> None:
-        """Add the gradient of a part, and count its loss and right answers."""
-        part = part.to(self.fabric.device)
-        logits = self.model(part.ids)
-        loss_sum = F.cross_entropy(
-            logits, part.labels, reduction="sum", label_smoothing=self.recipe.label_smoothing
-        )
-        extra = self.classifier.extra_loss()
-        if extra is not None:
-            loss_sum = loss_sum + extra * len(part.labels)
-        # the processes average their gradients, so each makes its own as large as all together
-        self.fabric.backward(loss_sum * (self.fabric.world_size / whole))
-        # what is written down is never smoothed, so that it can be compared
-        told = float(F.cross_entropy(logits.detach(), part.labels, reduction="sum"))
-        correct = int((logits.argmax(dim=1) == part.labels).sum())
-        found = (told, correct, len(part.labels))
-        self.state.totals = [a + b for a, b in zip(self.state.totals, found, strict=True)]
+            state.timed_seconds += time.perf_counter() - start
+            state.timed_steps += 1
+            state.timed_tokens += int((batch.ids != 0).sum())
 
     def _write_log(self) -> str | None:
-        """Write what happened since the last line; None if the loss is no longer a number."""
-        state = self.state
-        loss_sum, correct, count = self._sum(state.totals)
-        loss, accuracy = loss_sum / count, correct / count
-        steps_per_second = state.timed_steps / state.timed_seconds if state.timed_seconds else 0.0
-        tokens_per_second = state.timed_tokens / state.timed_seconds if state.timed_seconds else 0.0
+        """Log what happened since the last line; None if the loss is no longer finite."""
+        state, metric = self.state, self.metric
+        tally, self.tally = self._sum(self.tally), Tally.zero(self.fabric.device)
+        loss, score = tally.mean_loss, tally.mean_score
         self._tell(
             loss=loss if math.isfinite(loss) else None,
-            accuracy=accuracy,
-            rate=self.optimiser.param_groups[0]["lr"],
-            steps_per_second=round(steps_per_second, 3),
-            tokens_per_second=round(tokens_per_second),
+            rate=self.learner.optimiser.param_groups[0]["lr"],
+            steps_per_second=round(state.steps_per_second, 3),
+            tokens_per_second=round(state.tokens_per_second),
+            **{metric.name: score if math.isfinite(score) else None},
         )
-        state.totals = NOTHING
         if not math.isfinite(loss):
             return None
-        return f"loss {loss:.3f} accuracy {accuracy:.1%} {tokens_per_second:,.0f} tokens/s"
+        shown = f"{metric.name} {metric.write_with_unit(score)}"
+        return f"loss {loss:.3f} {shown} {state.tokens_per_second:,.0f} tokens/s"
 
     def _validate(self) -> bool:
         """Score the validation split and keep the parameters if they are the best so far.
 
-        False if the loss is no longer a number.
+        Return False if the loss is no longer finite.
         """
-        state = self.state
-        found = evaluate(self.model, self.valid, self.recipe.batch_size, self.fabric.device)
-        score = found.score
+        state, metric, learner = self.state, self.metric, self.learner
+        found = learner.track.evaluate(
+            learner.wrapped, self.valid, self.recipe.batch_size, self.fabric.device
+        )
+        score = split_score(found.tally)
         if not math.isfinite(score.loss):
             return False
-        self._tell(valid_accuracy=score.accuracy, valid_loss=score.loss)
+        self._tell(**{f"valid_{metric.name}": score.value, "valid_loss": score.loss})
         state.curve_steps.append(state.step)
-        state.curve_accuracy.append(score.accuracy)
-        if state.best is None or score.accuracy > state.best.accuracy:
+        state.curve_seconds.append(round(state.train_seconds, 3))
+        state.curve_values.append(score.value)
+        if state.best is None or metric.is_better(score.value, state.best.value):
             state.best, state.best_step = score, state.step
             if self.fabric.is_global_zero:
-                checkpoint.save_tensors(self.folder.best, self.classifier.state_dict())
+                checkpoint.save_tensors(self.folder.best, learner.model.state_dict())
             self.fabric.barrier()
         return True
 
-    def _sum(self, numbers: Sequence[float]) -> list[float]:
-        """Add up numbers over all processes."""
-        own = torch.tensor(numbers, dtype=torch.float64, device=self.fabric.device)
-        added = self.fabric.all_reduce(own, reduce_op="sum")
-        return added.tolist() if isinstance(added, Tensor) else list(numbers)
+    def _sum(self, tally: Tally) -> Tally:
+        """Add up the tallies of all processes."""
+        # a copy, because torch adds in place
+        added = self.fabric.all_reduce(tally.sums.clone(), reduce_op="sum")
+        return Tally(added) if isinstance(added, Tensor) else tally
 
     def _tell(self, **values: Value) -> None:
         for log in self.logs:
             log.write(self.state.step, **values)
 
     def _save(self) -> None:
-        state = self.state.model_copy(update={"totals": self._sum(self.state.totals)})
+        state = self.state.model_copy(update={"tally": self._sum(self.tally).numbers})
         if not self.fabric.is_global_zero:
             return
-        tensors = {f"model/{key}": value for key, value in self.classifier.state_dict().items()}
-        state_of = state_tensors(self.optimiser)
-        tensors |= {f"optimiser/{key}": value for key, value in state_of.items()}
+        model, optimiser = self.learner.model, self.learner.optimiser
+        tensors = {f"model/{key}": value for key, value in model.state_dict().items()}
+        tensors |= {f"optimiser/{key}": value for key, value in state_tensors(optimiser).items()}
         moment = Checkpoint(state.step, tensors, state.model_dump(mode="json"))
         checkpoint.save(self.folder.checkpoints, moment)
 
     def _resume(self) -> Progressed:
-        """Go on from the newest checkpoint that verifies, or from the start."""
+        """Go on from the newest intact checkpoint, or from the start."""
         found = checkpoint.latest(self.folder.checkpoints, self.progress)
         if found is None:
             return Progressed()
@@ -244,9 +224,22 @@ class Run:
         for key, value in found.tensors.items():
             kind, _, name = key.partition("/")
             tensors[kind][name] = value
-        self.classifier.load_state_dict(tensors["model"])
-        load_state_tensors(self.optimiser, tensors["optimiser"])
+        self.learner.model.load_state_dict(tensors["model"])
+        load_state_tensors(self.learner.optimiser, tensors["optimiser"])
         self.progress.say(f"resuming {self.recipe.id} from step {found.step}")
         state = Progressed.model_validate(found.state)
-        # the first process goes on counting for all
-        return state if self.fabric.is_global_zero else state.model_copy(update={"totals": NOTHING})
+        # the first process keeps the sums of all
+        nothing = {"tally": Tally.zero().numbers}
+        return state if self.fabric.is_global_zero else state.model_copy(update=nothing)
+
+
+def split_score(tally: Tally) -> SplitScore:
+    """Turn the tally of a split into a score for the record."""
+    *_, weight, examples = tally.numbers
+    return SplitScore(
+        value=tally.mean_score,
+        error=tally.error,
+        loss=tally.mean_loss,
+        weight=weight,
+        examples=int(examples),
+    )

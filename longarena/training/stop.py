@@ -1,4 +1,4 @@
-"""Stopping politely: Ctrl-C and SIGTERM ask for a stop, which happens between two steps."""
+"""Stop between two steps: Ctrl-C and SIGTERM only ask for it."""
 
 import signal
 import threading
@@ -11,7 +11,7 @@ class Interrupted(Exception):
 
 
 class StopRequest:
-    """Becomes true when the process is asked to end; a second Ctrl-C ends it at once."""
+    """Whether the process was asked to stop; a second Ctrl-C ends it at once."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -31,7 +31,7 @@ def stop_requests() -> Iterator[StopRequest]:
         return
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.signal(number, request) for number in numbers}
-    # a worker of a sweep is started with Ctrl-C held back: an import is no place to stop at
+    # a worker of a sweep starts with Ctrl-C blocked: it must not stop in the middle of an import
     signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
     try:
         yield request

@@ -1,4 +1,4 @@
-"""TensorBoard beside the log: the same numbers under the same names, one curve each."""
+"""Write the numbers of the log as TensorBoard curves, under the same names."""
 
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,5 +1,6 @@
 """The cases of the contract: every mixer of the table, small, in several variants."""
 
+import pytest
 import torch
 from attention import definitions
 
@@ -17,12 +18,26 @@ CASES = [
 CAUSAL_CASES = [(name, options) for name, options in CASES if MIXERS[name].card.causal]
 # shared weights need one width (test_poolingformer.py)
 QKV_CASES = [(name, options) for name, options in CASES if "share_weights" not in options]
-IDS = [f"{name}{options or ''}" for name, options in CASES]
-QKV_IDS = [f"{name}{options or ''}" for name, options in QKV_CASES]
-CAUSAL_IDS = [f"{name}{options or ''}" for name, options in CAUSAL_CASES]
 
 
-def make(name, options, *, causal=False, seed=0, max_length=MAX_LENGTH, qkv_width=None):
+def over(cases):
+    """Parametrise a test by all of these cases."""
+    ids = [f"{name}{options or ''}" for name, options in cases]
+    return pytest.mark.parametrize(("name", "options"), cases, ids=ids)
+
+
+def over_mixers(cases):
+    """Parametrise a test by the first case of every mixer; the others wait for `make test-all`."""
+    first = {name: (name, options) for name, options in reversed(cases)}
+    marks = [() if case == first[case[0]] else pytest.mark.everywhere for case in cases]
+    marked = [pytest.param(*case, marks=mark) for case, mark in zip(cases, marks, strict=True)]
+    ids = [f"{name}{options or ''}" for name, options in cases]
+    return pytest.mark.parametrize(("name", "options"), marked, ids=ids)
+
+
+def make(
+    name, options, *, causal=False, rotary=False, seed=0, max_length=MAX_LENGTH, qkv_width=None
+):
     """Build one case in float64, where rounding cannot hide a mistake."""
     mixer = build(
         name,
@@ -33,6 +48,7 @@ def make(name, options, *, causal=False, seed=0, max_length=MAX_LENGTH, qkv_widt
         seed=seed,
         options=options,
         causal=causal,
+        rotary=rotary,
     )
     return mixer.double().eval()
 

@@ -1,4 +1,8 @@
-"""What every mixer promises, tested on every entry of the table, present and future."""
+"""What every mixer promises, tested on every entry of the table, present and future.
+
+Every variant is compared with its definition, at rows of several lengths with noise in the padding.
+The other promises are tried once per mixer, and on every variant by `make test-all`.
+"""
 
 import pytest
 import torch
@@ -6,14 +10,13 @@ from attention import definitions
 from attention.cases import (
     CASES,
     CAUSAL_CASES,
-    CAUSAL_IDS,
-    IDS,
     MAX_LENGTH,
     QKV_CASES,
-    QKV_IDS,
     QKV_WIDTH,
     WIDTH,
     make,
+    over,
+    over_mixers,
     tokens,
 )
 from safetensors.torch import load, save
@@ -21,9 +24,7 @@ from safetensors.torch import load, save
 from longarena.attention import MIXERS, Attention, build, matrix
 from longarena.errors import UserError
 
-every_case = pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
-every_qkv_case = pytest.mark.parametrize(("name", "options"), QKV_CASES, ids=QKV_IDS)
-every_causal_case = pytest.mark.parametrize(("name", "options"), CAUSAL_CASES, ids=CAUSAL_IDS)
+OTHER_LENGTHS = [2, 7, 8, 9, 63, 64, 65]
 
 
 def gradient(mixer, x, mask, direction):
@@ -40,8 +41,14 @@ def other_lengths(x, mask):
     return torch.cat([x, noise], 1), torch.cat([mask, torch.zeros(rows, 64, dtype=torch.bool)], 1)
 
 
-@every_case
-@pytest.mark.parametrize("length", [1, 2, 7, 8, 9, 61, 63, 64, 65, MAX_LENGTH])
+@over_mixers(CASES)
+@pytest.mark.parametrize(
+    "length",
+    [
+        *(1, 61, MAX_LENGTH),
+        *(pytest.param(length, marks=pytest.mark.everywhere) for length in OTHER_LENGTHS),
+    ],
+)
 def test_any_length_keeps_its_shape_and_stays_finite(name, options, length):
     x, mask = tokens(length, max(1, length // 2))
     y = make(name, options)(x, mask)
@@ -49,7 +56,7 @@ def test_any_length_keeps_its_shape_and_stays_finite(name, options, length):
     assert y.isfinite().all()
 
 
-@every_case
+@over_mixers(CASES)
 def test_a_row_of_padding_alone_gives_finite_output_and_gradient(name, options):
     x, mask = tokens(61, 40)
     mask[1] = False
@@ -60,7 +67,7 @@ def test_a_row_of_padding_alone_gives_finite_output_and_gradient(name, options):
     assert x.grad.isfinite().all()
 
 
-@every_case
+@over_mixers(CASES)
 def test_a_row_of_padding_alone_changes_no_other_row(name, options):
     mixer = make(name, options)
     x, mask = tokens(61, 40)
@@ -69,7 +76,7 @@ def test_a_row_of_padding_alone_changes_no_other_row(name, options):
     torch.testing.assert_close(mixer(x, mask)[:1], alone)
 
 
-@every_case
+@over_mixers(CASES)
 def test_padding_never_leaks(name, options):
     mixer = make(name, options)
     x, mask = tokens(61, 40, 9)
@@ -81,7 +88,7 @@ def test_padding_never_leaks(name, options):
     )
 
 
-@every_case
+@over_mixers(CASES)
 def test_appended_padding_changes_nothing(name, options):
     mixer = make(name, options)
     x, mask = tokens(61, 40, 9)
@@ -94,14 +101,14 @@ def test_appended_padding_changes_nothing(name, options):
     )
 
 
-@every_case
+@over_mixers(CASES)
 def test_a_row_does_not_depend_on_its_neighbours(name, options):
     mixer = make(name, options)
     x, mask = tokens(61, 40, 9)
     torch.testing.assert_close(mixer(x[1:2, :40], mask[1:2, :40]), mixer(x, mask)[1:2, :40])
 
 
-@every_case
+@over_mixers(CASES)
 def test_every_parameter_gets_a_finite_gradient(name, options):
     mixer = make(name, options).train()
     x, mask = tokens(61, 40)
@@ -112,7 +119,7 @@ def test_every_parameter_gets_a_finite_gradient(name, options):
     assert all(g.abs().sum() > 0 for g in gradients.values()), gradients
 
 
-@every_case
+@over_mixers(CASES)
 def test_saved_and_loaded_it_answers_the_same(name, options):
     mixer, other = make(name, options, seed=0), make(name, options, seed=1)
     state = {key: value.contiguous() for key, value in mixer.state_dict().items()}
@@ -125,7 +132,7 @@ def test_saved_and_loaded_it_answers_the_same(name, options):
     torch.testing.assert_close(other(x, mask), expected, rtol=0, atol=0)
 
 
-@every_case
+@over_mixers(CASES)
 def test_the_same_seed_gives_the_same_output(name, options):
     x, mask = tokens(61, 40)
     first, second = make(name, options, seed=3), make(name, options, seed=3)
@@ -133,38 +140,38 @@ def test_the_same_seed_gives_the_same_output(name, options):
     assert not torch.equal(first(x, mask), make(name, options, seed=4)(x, mask))
 
 
-@every_case
+@over_mixers(CASES)
 def test_in_eval_mode_the_output_is_fixed(name, options):
     mixer = make(name, options)
     x, mask = tokens(61, 40)
     assert torch.equal(mixer(x, mask), mixer(x, mask))
 
 
-@every_case
+@over(CASES)
 @pytest.mark.parametrize("lengths", [(1,), (8,), (61, 40, 9), (64, 17)])
 def test_it_equals_its_definition(name, options, lengths):
     compare_with_definition(make(name, options), name, options, lengths)
 
 
-@every_causal_case
+@over(CAUSAL_CASES)
 @pytest.mark.parametrize("lengths", [(1,), (61, 40, 9), (128, 65)])
 def test_when_causal_it_equals_its_definition(name, options, lengths):
     compare_with_definition(make(name, options, causal=True), name, options, lengths)
 
 
-@every_qkv_case
+@over(QKV_CASES)
 def test_with_a_qkv_width_of_its_own_it_equals_its_definition(name, options):
     mixer = make(name, options, qkv_width=QKV_WIDTH)
     compare_with_definition(mixer, name, options, (61, 40, 9))
 
 
-@every_causal_case
+@over(CAUSAL_CASES)
 def test_causal_with_a_qkv_width_of_its_own_it_equals_its_definition(name, options):
     mixer = make(name, options, causal=True, qkv_width=QKV_WIDTH)
     compare_with_definition(mixer, name, options, (61, 40, 9))
 
 
-@every_qkv_case
+@over_mixers(QKV_CASES)
 def test_queries_keys_and_values_have_a_width_of_their_own(name, options):
     mixer = make(name, options, qkv_width=QKV_WIDTH)
     plain = dict(make(name, options).named_parameters())
@@ -181,7 +188,7 @@ def test_queries_keys_and_values_have_a_width_of_their_own(name, options):
     assert {"value", "output"} <= seen
 
 
-@every_qkv_case
+@over_mixers(QKV_CASES)
 def test_with_a_qkv_width_of_its_own_padding_never_leaks(name, options):
     mixer = make(name, options, qkv_width=QKV_WIDTH)
     x, mask = tokens(61, 40, 9)
@@ -220,7 +227,7 @@ def compare_with_definition(mixer, name, options, lengths):
         torch.testing.assert_close(ours, theirs, msg=key)
 
 
-@every_causal_case
+@over_mixers(CAUSAL_CASES)
 def test_a_later_token_changes_nothing_earlier(name, options):
     mixer = make(name, options, causal=True)
     x, mask = tokens(61)
@@ -236,7 +243,7 @@ def test_what_cannot_be_causal_refuses(name):
         build(name, width=16, num_heads=2, max_length=64, causal=True)
 
 
-@every_case
+@over_mixers(CASES)
 def test_applying_a_plan_is_multiplying_by_its_matrix(name, options):
     mixer = make(name, options)
     if not isinstance(mixer, Attention):

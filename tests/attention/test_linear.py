@@ -2,8 +2,8 @@ import pytest
 import torch
 from attention.cases import make, tokens
 
-from longarena.attention.kernel import KernelPlan, causal_kernel_attention, kernel_attention
 from longarena.attention.linear import positive_features
+from longarena.attention.ops.kernel import KernelPlan, causal_kernel_attention, kernel_attention
 
 
 def test_its_order_of_multiplication_changes_nothing():

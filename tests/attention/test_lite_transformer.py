@@ -3,10 +3,10 @@ import torch
 from attention.cases import make, tokens
 
 from longarena.attention import build
-from longarena.attention.convolution import BLOCK, convolve
+from longarena.attention.ops.convolution import BLOCK, convolve
 from longarena.errors import UserError
-from longarena.measure.work import Shape, byte_card
-from longarena.model.build import build_classifier
+from longarena.measure.work import Shape, byte_signature
+from longarena.tracks.classification import Classification
 
 SIZES = {"width": 64, "num_heads": 4, "max_length": 64}
 
@@ -104,5 +104,5 @@ def test_a_qkv_width_that_the_heads_cannot_share_is_refused():
 def test_the_feed_forward_behind_it_is_no_wider_than_the_model(options, asked, width):
     shape = Shape(width=64, depth=2, num_heads=4, mlp_width=asked)
     config = shape.with_mixer("lite-transformer", options)
-    layers = build_classifier(config, byte_card(64), seed=0).encoder.layers
+    layers = Classification().build(config, byte_signature(64), seed=0).backbone.encoder.layers
     assert [layer.mlp[0].out_features for layer in layers] == [width, width]

@@ -4,7 +4,7 @@ import torch
 from attention.cases import make, tokens
 
 from longarena.attention import build
-from longarena.attention.kernel import kernel_attention
+from longarena.attention.ops.kernel import kernel_attention
 from longarena.attention.performer import orthogonal_directions, softmax_features
 
 NUM_FEATURES = [32, 64, 128, 256, 512, 1024, 2048]

@@ -5,7 +5,7 @@ from attention.definitions import poolingformer
 from attention.definitions.pieces import masked_softmax
 
 from longarena.attention import build
-from longarena.attention.pooling import POOLS, Grid
+from longarena.attention.ops.pooling import POOLS, Grid
 from longarena.errors import UserError
 
 

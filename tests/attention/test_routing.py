@@ -126,19 +126,19 @@ def test_a_pass_that_is_computed_again_counts_once(reentrant):
 
 def test_reversible_layers_move_them_once():
     model = classifier("routing", options=OPTIONS, reversible=True).double()
-    start = [mixer.centroids.clone() for mixer in model.encoder.mixers()]
+    start = [mixer.centroids.clone() for mixer in model.backbone.encoder.mixers()]
     model.begin_step(0)
     loss = model(ids(61, 40)).sum()
-    sums = [mixer.gathered.clone() for mixer in model.encoder.mixers()]
+    sums = [mixer.gathered.clone() for mixer in model.backbone.encoder.mixers()]
     loss.backward()
     assert all(
         torch.equal(mixer.gathered, gathered)
-        for mixer, gathered in zip(model.encoder.mixers(), sums, strict=True)
+        for mixer, gathered in zip(model.backbone.encoder.mixers(), sums, strict=True)
     )
     model.end_step()
     assert not any(
         torch.equal(mixer.centroids, before)
-        for mixer, before in zip(model.encoder.mixers(), start, strict=True)
+        for mixer, before in zip(model.backbone.encoder.mixers(), start, strict=True)
     )
 
 

@@ -53,4 +53,4 @@ def test_pma_is_a_pooling_for_every_mechanism(mixer):
     padded = torch.nn.functional.pad(tokens, (0, 64))
     torch.testing.assert_close(model(padded), model(tokens))
     model(tokens).sum().backward()
-    assert all(p.grad.abs().sum() > 0 for p in model.pool.parameters())
+    assert all(p.grad.abs().sum() > 0 for p in model.head.pool.parameters())

@@ -4,8 +4,9 @@ from attention.cases import make, tokens
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from longarena.attention import build, scores
-from longarena.attention.shared import attend_by_shared as shared
+from longarena.attention import build
+from longarena.attention.ops import scores
+from longarena.attention.ops.shared_logits import attend_by_shared as shared
 from longarena.attention.transformer import softmax_attention
 from longarena.errors import UserError
 

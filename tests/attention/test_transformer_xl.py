@@ -5,8 +5,9 @@ from attention.definitions import transformer_xl
 from attention.definitions.pieces import masked_softmax, merge, no_later, projected
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from longarena.attention import matrix, segments
-from longarena.attention.remember import project_and_remember
+from longarena.attention import matrix
+from longarena.attention.ops import segments
+from longarena.attention.ops.detached_projection import project_detached
 
 
 @pytest.mark.parametrize("options", [{"segment": 61}, {"segment": 100, "memory": 7}])
@@ -50,7 +51,7 @@ def test_what_is_remembered_trains_the_projection_alone():
     linear = torch.nn.Linear(4, 3, bias=False).double()
     x = torch.randn(2, 5, 4, dtype=torch.float64, requires_grad=True)
     own, old = torch.randn(2, 2, 5, 3, dtype=torch.float64)
-    first, second = project_and_remember(linear, x)
+    first, second = project_detached(linear, x)
     got = torch.autograd.grad((first * own + second * old).sum(), (x, linear.weight))
     expected = torch.autograd.grad(
         (linear(x) * own + linear(x.detach()) * old).sum(), (x, linear.weight)

@@ -1,16 +1,19 @@
 """Pages opened in the Chromium of the machine; skipped where there is none."""
 
 import shutil
+from functools import partial
 
 import pytest
 from playwright.sync_api import sync_playwright
 
-from longarena.report import write_page
+from longarena.report.page.page import write_page
 
 QUIET = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
+# drawing is most of the work of opening a page, and says nothing about its tables
+NO_CHARTS = "Object.defineProperty(window, 'vegaEmbed', {get: () => async () => {}, set: () => {}})"
 ALL_DRAWN = (
     "document.querySelectorAll('.plot svg').length === document.querySelectorAll('.plot').length"
 )
@@ -46,7 +49,7 @@ def open_page(chromium, written):
     """Open the page of some records, and see that it stayed quiet to the end."""
     contexts, complaints = [], []
 
-    def open_(records, width=1280, scheme="light"):
+    def open_(records, width=1280, scheme="light", has_charts=True):
         path = written(records)
         own = (path.parent.as_uri(), "data:")
         context = chromium.new_context(
@@ -58,11 +61,20 @@ def open_page(chromium, written):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))
         page.on("request", lambda r: r.url.startswith(own) or complaints.append(r.url))
+        if not has_charts:
+            page.add_init_script(NO_CHARTS)
         page.goto(path.as_uri())
-        page.wait_for_function(ALL_DRAWN)
+        if has_charts:
+            page.wait_for_function(ALL_DRAWN)
         return page
 
     yield open_
     for context in contexts:
         context.close()
     assert complaints == []
+
+
+@pytest.fixture
+def open_tables(open_page):
+    """Open the page of some records without drawing its charts."""
+    return partial(open_page, has_charts=False)

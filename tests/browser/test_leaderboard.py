@@ -3,10 +3,10 @@
 import pytest
 from browser.contrast import CONTRASTS
 from report.arena import arena, run
-from report.test_page import HOSTILE, hostile_records
+from report.page.test_page import HOSTILE, hostile_records
 
-from longarena.report import write_page
-from longarena.store.folder import Records
+from longarena.records.folder import Records
+from longarena.report.page.page import write_page
 
 ARENA = arena()
 
@@ -23,60 +23,62 @@ def choose(page, name, value):
     page.select_option(f"[data-filter={name}]", value)
 
 
-def test_a_preset_is_chosen(open_page):
-    page = open_page(ARENA)
+def test_a_preset_is_chosen(open_tables):
+    page = open_tables(ARENA)
     assert page.locator(".board:visible").count() == 2
     choose(page, "preset", "quick")
     assert page.locator(".board:visible h3").all_inner_texts() == [
-        "Preset quick Example Processor 9000, 2 cores"
+        "Long Range Arena, preset quick Example Processor 9000, 2 cores"
     ]
     num_quick = sum(record.recipe.preset == "quick" for record in ARENA.runs)
-    assert page.locator("#runs-table tbody tr:visible").count() == num_quick
+    assert page.locator("#table-runs tbody tr:visible").count() == num_quick
     assert page.locator("[role=status]").inner_text() == f"{num_quick} of {len(ARENA.runs)} runs"
 
 
-def test_a_task_is_chosen_and_the_others_leave_with_their_averages(open_page):
-    page = open_page(ARENA)
+def test_a_task_is_chosen_and_the_others_leave_with_their_averages(open_tables):
+    page = open_tables(ARENA)
     choose(page, "task", "image")
-    assert visible_headers(page, "comparable-1") == ["Mechanism", "Image"]
-    assert page.locator("#comparable-1 tfoot tr").first.locator("td:visible").count() == 1
+    assert visible_headers(page, "table-scores-arena-small") == ["Mechanism", "Image"]
+    assert (
+        page.locator("#table-scores-arena-small tfoot tr").first.locator("td:visible").count() == 1
+    )
     assert page.locator(".board[data-preset=quick]").is_hidden()
-    rows = shown(page, "#runs-table tbody tr")
+    rows = shown(page, "#table-runs tbody tr")
     assert set(rows.evaluate_all("rows => rows.map((row) => row.dataset.task)")) == {"image"}
 
 
-def test_a_family_is_chosen(open_page):
-    page = open_page(ARENA)
+def test_a_family_is_chosen(open_tables):
+    page = open_tables(ARENA)
     choose(page, "family", "kernels")
-    names = shown(page, "#comparable-1 tbody th").all_inner_texts()
+    names = shown(page, "#table-scores-arena-small tbody th").all_inner_texts()
     assert names == ["Linear Transformer\nkernels", "Performer\nkernels"]
 
 
-def test_what_was_chosen_outlives_a_reload(open_page):
-    page = open_page(ARENA)
+def test_what_was_chosen_outlives_a_reload(open_tables):
+    page = open_tables(ARENA)
     choose(page, "family", "kernels")
     page.reload()
     assert page.locator("[data-filter=family]").input_value() == "kernels"
-    assert shown(page, "#comparable-1 tbody th").count() == 2
+    assert shown(page, "#table-scores-arena-small tbody th").count() == 2
     page.evaluate("document.querySelector('form.filters').reset()")
     page.wait_for_function("document.querySelector('[role=status]').textContent === ''")
     page.reload()
     assert page.locator("[data-filter=family]").input_value() == ""
 
 
-def test_all_comes_back(open_page):
-    page = open_page(ARENA)
-    before = shown(page, "#comparable-1 td").count()
+def test_all_comes_back(open_tables):
+    page = open_tables(ARENA)
+    before = shown(page, "#table-scores-arena-small td").count()
     for name, value in {"preset": "small", "task": "text", "family": "kernels"}.items():
         choose(page, name, value)
-    assert 0 < shown(page, "#comparable-1 td").count() < before
+    assert 0 < shown(page, "#table-scores-arena-small td").count() < before
     page.click("text=Show all")
     page.wait_for_function("document.querySelector('[role=status]').textContent === ''")
-    assert shown(page, "#comparable-1 td").count() == before
+    assert shown(page, "#table-scores-arena-small td").count() == before
 
 
-def test_the_keyboard_chooses_and_opens_a_run(open_page):
-    page = open_page(ARENA)
+def test_the_keyboard_chooses_and_opens_a_run(open_tables):
+    page = open_tables(ARENA)
     page.focus("[data-filter=preset]")
     page.keyboard.type("quick")
     assert page.locator(".board:visible").count() == 1
@@ -88,8 +90,8 @@ def test_the_keyboard_chooses_and_opens_a_run(open_page):
 
 
 @pytest.mark.parametrize("selector", ["th > button", "[data-filter=task]", "tbody a", ".box"])
-def test_what_has_the_focus_is_seen(open_page, selector):
-    page = open_page(ARENA)
+def test_what_has_the_focus_is_seen(open_tables, selector):
+    page = open_tables(ARENA)
     page.focus("nav a >> nth=0")
     page.keyboard.press("Tab")  # from here on the keyboard is in use
     page.focus(f"{selector} >> nth=0")
@@ -97,10 +99,10 @@ def test_what_has_the_focus_is_seen(open_page, selector):
     assert page.evaluate(f"{outline} !== 'none'")
 
 
-def test_a_number_leads_to_its_run_and_back(open_page):
-    page = open_page(ARENA)
+def test_a_number_leads_to_its_run_and_back(open_tables):
+    page = open_tables(ARENA)
     record = next(r for r in ARENA.runs if r.recipe.model.mixer == "bigbird")
-    page.click("#comparable-1 tr:has-text('BigBird') td:nth-child(2) a")
+    page.click("#table-scores-arena-small tr:has-text('BigBird') td:nth-child(2) a")
     assert page.locator("h1").inner_text() == "BigBird on Long ListOps"
     assert record.id in page.locator(".lead").inner_text()
     threads = record.machine.threads
@@ -113,40 +115,43 @@ def test_a_number_leads_to_its_run_and_back(open_page):
     assert page.locator("#leaderboard").is_visible()
 
 
-def test_what_went_wrong_is_said(open_page):
-    page = open_page(ARENA)
-    local = page.locator("#comparable-1 tbody tr", has_text="Local Attention").first
+def test_what_went_wrong_is_said(open_tables):
+    page = open_tables(ARENA)
+    local = page.locator("#table-scores-arena-small tbody tr", has_text="Local Attention").first
     assert "1 collapsed" in local.inner_text()
-    assert "1 diverged" in page.locator("#comparable-1 tr:has-text('Performer')").inner_text()
-    assert page.locator("#failures tbody tr").inner_text().endswith(ARENA.failures[0].error)
-    page.click("#failures a")
+    assert (
+        "1 diverged"
+        in page.locator("#table-scores-arena-small tr:has-text('Performer')").inner_text()
+    )
+    assert page.locator("#table-failures tbody tr").inner_text().endswith(ARENA.failures[0].error)
+    page.click("#table-failures a")
     assert ARENA.failures[0].error in page.locator("main").inner_text()
 
 
-def test_published_numbers_stand_beside_the_official_data_alone(open_page):
-    page = open_page(ARENA)
+def test_published_numbers_stand_beside_the_official_data_alone(open_tables):
+    page = open_tables(ARENA)
     headings = page.locator("#beside h3").all_inner_texts()
     assert headings == [
-        "Accuracy, preset small Example Processor 9000, 2 cores",
+        "Long Range Arena, preset small: test accuracy, %, beside the papers",
         "Training speed, relative to the Transformer",
         "Peak memory, relative to the Transformer",
     ]
     bigbird = page.locator("#beside table").first.locator("tr:has-text('BigBird') td")
     assert bigbird.nth(1).inner_text() == "36.05"
     assert page.locator("#beside table").first.locator("thead th").count() == 1 + 6 * 3
-    longformer = page.locator(".beside-speed tr:has-text('Longformer') td").all_inner_texts()
+    longformer = page.locator("#table-beside-speed tr:has-text('Longformer') td").all_inner_texts()
     assert longformer[1::2] == ["not timed"] * 4
 
 
-def run_page(open_page, records, **options):
-    page = open_page(records, **options)
-    page.goto(page.locator("#runs-table a >> nth=0").evaluate("a => a.href"))
+def run_page(open_tables, records, **options):
+    page = open_tables(records, **options)
+    page.goto(page.locator("#table-runs a >> nth=0").evaluate("a => a.href"))
     return page
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_word_of_a_run_has_contrast(open_page, scheme):
-    page = run_page(open_page, ARENA, scheme=scheme)
+def test_every_word_of_a_run_has_contrast(open_tables, scheme):
+    page = run_page(open_tables, ARENA, scheme=scheme)
     assert page.locator(".confusion tbody td").count() == 10 * 11
     assert page.locator(".curve polyline").count() == 1
     assert page.evaluate(CONTRASTS) == []
@@ -161,8 +166,8 @@ def test_a_run_and_the_whole_arena_never_scroll_sideways(open_page, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_html_in_a_run_does_nothing_on_its_page(open_page):
-    page = run_page(open_page, hostile_records())
+def test_html_in_a_run_does_nothing_on_its_page(open_tables):
+    page = run_page(open_tables, hostile_records())
     assert HOSTILE in page.locator("body").inner_text()
     assert page.locator("img, script").count() == 0
 
@@ -191,7 +196,7 @@ def test_a_thousand_runs_make_a_page_that_is_small_and_opens_soon(chromium, tmp_
     page.goto(path.as_uri())
     found = session.send("Performance.getMetrics")["metrics"]
     seconds = {metric["name"]: metric["value"] for metric in found}["TaskDuration"]
-    assert page.locator("#runs-table tbody tr").count() == 1000
+    assert page.locator("#table-runs tbody tr").count() == 1000
     assert len(list((tmp_path / "runs").glob("*.html"))) == 1000
     assert path.stat().st_size < 5_000_000
     assert 0 < seconds < 2

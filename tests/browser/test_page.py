@@ -6,10 +6,10 @@ from statistics import stdev
 import pytest
 from browser.contrast import CONTRASTS
 from report.examples import measure_record, run_record
-from report.test_page import HOSTILE, hostile_records
+from report.page.test_page import HOSTILE, hostile_records
 
-from longarena.report.names import ratio
-from longarena.store.folder import Records
+from longarena.records.folder import Records
+from longarena.report.formatting import ratio
 
 SCORES = {"transformer": 0.3721, "linear": 0.3384, "mine:Own": 0.1712}
 SHORT = ["task.max_length=128"]
@@ -32,26 +32,27 @@ def cells(page, selector):
     return [text.strip() for text in page.locator(selector).all_inner_texts()]
 
 
-def mechanisms(page, table="#comparable-1"):
+def mechanisms(page, table="#table-scores-arena-quick"):
     return [text.splitlines()[0] for text in cells(page, f"{table} tbody th")]
 
 
-def test_the_leaderboard_shows_the_numbers_of_the_records(open_page):
-    page = open_page(RECORDS)
-    shown = cells(page, "#comparable-1 tbody td:nth-child(2) .value")
+def test_the_leaderboard_shows_the_numbers_of_the_records(open_tables):
+    page = open_tables(RECORDS)
+    shown = cells(page, "#table-scores-arena-quick tbody td:nth-child(2) .value")
     assert shown == [f"{100 * score:.1f}" for score in SCORES.values()]
-    assert cells(page, "#comparable-1 tbody td:nth-child(2) .sub a") == ["2 seeds"] * 3
-    assert cells(page, "#comparable-1 .majority td:nth-child(2)") == ["17.0"]
-    deviation = f"29.4 ({100 * stdev(SCORES.values()):.1f})"
-    assert cells(page, "#comparable-1 .over-mechanisms td:nth-child(2)") == [deviation]
-    assert page.locator("#comparable-1 tbody td:nth-child(2) .mark[role=img]").count() == 2
-    assert cells(page, "#comparable-1 tbody .best") == ["37.2", "37.2", "37.2", "50.0"]
-    assert cells(page, "#free-1 tbody td:nth-child(2) .value") == ["45.0"]
+    assert cells(page, "#table-scores-arena-quick tbody td:nth-child(2) .sub a") == ["2 seeds"] * 3
+    spread = f"29.4 ± {100 * stdev(SCORES.values()):.1f}"
+    assert cells(page, "#table-scores-arena-quick tfoot td:nth-child(2)") == [spread, "17.0"]
+    assert (
+        page.locator("#table-scores-arena-quick tbody td:nth-child(2) .mark[role=img]").count() == 2
+    )
+    assert cells(page, "#table-scores-arena-quick tbody .best") == ["37.2", "37.2", "50.0"]
+    assert cells(page, "#table-scores-arena-quick-free tbody td:nth-child(2) .value") == ["45.0"]
 
 
-def test_the_cost_tables_show_speed_and_ratio(open_page):
-    page = open_page(RECORDS)
-    linear = page.locator(".steps_per_second tbody tr", has_text="Linear Transformer")
+def test_the_cost_tables_show_speed_and_ratio(open_tables):
+    page = open_tables(RECORDS)
+    linear = page.locator("#table-speed tbody tr", has_text="Linear Transformer")
     assert linear.locator("td").all_inner_texts() == [f"6.00\n{ratio(1.5)}", f"3.00\n{ratio(1.5)}"]
 
 
@@ -73,9 +74,9 @@ def test_a_chart_shows_the_column_that_is_chosen(open_page):
     )
 
 
-def test_a_click_sorts_and_another_reverses(open_page):
-    page = open_page(RECORDS)
-    header = page.locator("#comparable-1 thead th").nth(1)
+def test_a_click_sorts_and_another_reverses(open_tables):
+    page = open_tables(RECORDS)
+    header = page.locator("#table-scores-arena-quick thead th").nth(1)
     header.locator("button").click()
     assert header.get_attribute("aria-sort") == "descending"
     assert mechanisms(page) == ["Transformer", "Linear Transformer", "mine:Own"]
@@ -84,35 +85,35 @@ def test_a_click_sorts_and_another_reverses(open_page):
     assert mechanisms(page) == ["mine:Own", "Linear Transformer", "Transformer"]
 
 
-def test_what_is_missing_is_sorted_last_in_either_direction(open_page):
-    page = open_page(RECORDS)
-    button = page.locator("#comparable-1 thead th").nth(4).locator("button")
+def test_what_is_missing_is_sorted_last_in_either_direction(open_tables):
+    page = open_tables(RECORDS)
+    button = page.locator("#table-scores-arena-quick thead th").nth(3).locator("button")
     for _ in range(2):
         button.click()
         assert mechanisms(page)[2] == "mine:Own"
 
 
-def test_the_keyboard_reaches_a_header_and_sorts(open_page):
-    page = open_page(RECORDS)
-    page.locator("#comparable-1 thead th button").first.focus()
+def test_the_keyboard_reaches_a_header_and_sorts(open_tables):
+    page = open_tables(RECORDS)
+    page.locator("#table-scores-arena-quick thead th button").first.focus()
     page.keyboard.press("Enter")
     assert mechanisms(page) == ["Linear Transformer", "mine:Own", "Transformer"]
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
-    sorts = page.locator("#comparable-1 thead th").evaluate_all(
+    sorts = page.locator("#table-scores-arena-quick thead th").evaluate_all(
         "headers => headers.map((header) => header.ariaSort)"
     )
-    assert sorts == ["none", "descending", "none", "none", "none"]
+    assert sorts == ["none", "descending", "none", "none"]
 
 
-def test_the_first_tab_offers_to_skip_to_the_results(open_page):
-    page = open_page(RECORDS)
+def test_the_first_tab_offers_to_skip_to_the_results(open_tables):
+    page = open_tables(RECORDS)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
 
 
-def test_links_of_the_contents_lead_to_sections(open_page):
-    page = open_page(RECORDS)
+def test_links_of_the_contents_lead_to_sections(open_tables):
+    page = open_tables(RECORDS)
     targets = page.locator("nav a").evaluate_all("links => links.map((a) => a.hash)")
     sections = ["leaderboard", "costs", "charts", "families", "beside", "published", "runs"]
     assert targets == [f"#{name}" for name in (*sections, "gallery", "tasks")]
@@ -165,7 +166,7 @@ def test_a_printed_page_is_light_and_shows_every_run(open_page):
 def test_html_in_records_is_shown_and_does_nothing(open_page):
     page = open_page(hostile_records())
     assert page.locator("img[src=x]").count() == 0
-    assert HOSTILE in page.locator("#runs-table").inner_text()
+    assert HOSTILE in page.locator("#table-runs").inner_text()
     page.locator("figure[data-chart=speed] svg .mark-symbol path").first.hover()
     page.locator("#vg-tooltip-element.visible").wait_for()
     assert page.locator("#vg-tooltip-element img").count() == 0

@@ -6,7 +6,7 @@ import pytest
 from cli.commands import assert_refused
 from report.stores import write_store
 
-from longarena.report.export import CHARTS
+from longarena.report.charts import CHARTS
 from longarena.report.tables import TABLES
 
 
@@ -28,7 +28,7 @@ def test_the_files_can_be_had_as_json(run, tmp_path):
     [
         ("export spedd", "did you mean speed"),
         ("export speed --format docx", "unknown format 'docx'"),
-        ("export curves --format csv", "curves is a chart; choose the format svg, png or pdf"),
+        ("export spans --format csv", "spans is a chart; choose the format svg, png or pdf"),
         ("export growth --format pdf", "growth is a table"),
         ("export all", "no records for all yet; run: longarena train"),
         ("export speed --format svg", "run: longarena measure"),

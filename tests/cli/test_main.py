@@ -1,11 +1,16 @@
 import json
 import shlex
+import sys
+from importlib import import_module
 
 import pytest
 from cli.commands import SMALL_WORDS, assert_refused
 
 from longarena.attention import MIXERS
-from longarena.store.folder import read_records
+from longarena.cli import tour
+from longarena.recipes.presets import preset
+from longarena.recipes.recipe import override
+from longarena.records.folder import read_records
 
 
 @pytest.mark.parametrize(
@@ -41,7 +46,7 @@ def test_a_full_disk_is_one_line(run, monkeypatch):
     def no_space(*_, **__):
         raise OSError(28, "No space left on device", "runs/x")
 
-    monkeypatch.setattr("longarena.cli.train.train_recipe", no_space)
+    monkeypatch.setattr("longarena.training.loop.train", no_space)
     code, _, errors = run("train", "listops", "linear")
     assert (code, errors) == (2, "longarena: No space left on device: runs/x\n")
 
@@ -50,7 +55,7 @@ def test_training_tells_what_it_found_and_what_comes_next(run):
     code, output, _ = run("train", "listops", "linear", *SMALL_WORDS, "--quiet")
     assert code == 0
     assert "test accuracy" in output
-    assert "majority class" in output
+    assert "without a model" in output
     assert "next: longarena evaluate" in output
 
 
@@ -58,7 +63,7 @@ def test_a_run_is_trained_evaluated_listed_and_reported(run, tmp_path):
     _, output, _ = run("train", "listops", "linear", *SMALL_WORDS, "--quiet", "--json")
     record = json.loads(output)
     _, output, _ = run("evaluate", record["id"], "--quiet", "--json")
-    assert json.loads(output) == record["metrics"]["test"]
+    assert json.loads(output) == {"metric": "accuracy"} | record["metrics"]["test"]
     _, output, _ = run("list", "runs", "--json")
     assert [(row["run"], row["state"]) for row in json.loads(output)] == [
         (record["id"], record["status"])
@@ -79,7 +84,7 @@ def test_data_is_prepared_and_shown(run):
     assert output.count(" = ") == 2
 
 
-@pytest.mark.parametrize("what", ["tasks", "attention", "presets"])
+@pytest.mark.parametrize("what", ["tasks", "mixers", "presets"])
 def test_every_table_can_be_listed(run, what):
     code, output, _ = run("list", what)
     assert code == 0
@@ -87,33 +92,44 @@ def test_every_table_can_be_listed(run, what):
 
 
 def test_mechanisms_are_listed_by_family(run):
-    code, output, _ = run("list", "attention", "--families", "--json")
+    code, output, _ = run("list", "mixers", "--families", "--json")
     rows = json.loads(output)
     assert code == 0
-    assert {row["mixer"] for row in rows} == set(MIXERS)
-    named = [row["family"] for row in rows if row["family"]]
-    assert len(named) == len(set(named))
+    assert {row["Mixer"] for row in rows} == set(MIXERS)
+    families = [row["Family"] for row in rows]
+    assert families == sorted(families, key=families.index)
+
+
+@pytest.fixture
+def small_tour(monkeypatch, hasty):
+    """Have the tour generate, train and measure little."""
+
+    def small_preset(*given):
+        return override(preset(*given), ["task.size=0.0005", "model.depth=1"])
+
+    monkeypatch.setattr("longarena.recipes.presets.preset", small_preset)
+    monkeypatch.setattr("longarena.cli.tour.LENGTHS", (64, 128))
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("small_tour")
 def test_the_tour_goes_all_the_way(run, tmp_path):
-    few = ("--attention", "linear", "--measured", "linear,transformer")
+    few = ("--mixers", "linear", "--measured", "linear,transformer")
     code, output, _ = run("tour", "--steps", "3", "--quiet", *few)
     assert code == 0
     page = tmp_path / "report" / "index.html"
     assert str(page) in output
     records = read_records(tmp_path / "runs" / "records")
-    assert {run.recipe.task.name for run in records.runs} == {"listops", "pathfinder"}
+    assert {run.recipe.task.options["max_length"] for run in records.runs} == {64, 256}
     assert {(m.model.mixer, m.length) for m in records.measurements} == {
-        (mixer, length) for mixer in ("linear", "transformer") for length in (1024, 2048)
+        (mixer, length) for mixer in ("linear", "transformer") for length in (64, 128)
     }
     assert all(run.id in page.read_text() for run in records.runs)
 
 
-@pytest.mark.slow
-def test_a_tour_with_failed_runs_still_writes_the_page_and_ends_with_1(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("longarena.cli.tour.TASKS", ("listops",))
-    monkeypatch.setattr("longarena.cli.tour.LENGTHS", (64,))
+@pytest.fixture
+def broken_mixer(monkeypatch, tmp_path):
+    """A mixer that fails when it is used."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "broken.py").write_text(
         "from longarena.attention import Mixer\n\n\n"
@@ -121,7 +137,18 @@ def test_a_tour_with_failed_runs_still_writes_the_page_and_ends_with_1(run, tmp_
         "    def forward(self, x, mask):\n"
         "        raise RuntimeError('on purpose')\n"
     )
-    few = ("--attention", "broken:Broken", "--measured", "linear")
+    yield "broken:Broken"
+    sys.modules.pop("broken", None)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_tour")
+def test_a_tour_with_failed_runs_still_writes_the_page_and_ends_with_1(
+    run, tmp_path, monkeypatch, broken_mixer
+):
+    monkeypatch.setattr("longarena.cli.tour.LISTS", (tour.SHORT_LISTS,))
+    monkeypatch.setattr(import_module("longarena.measure"), "measure", lambda *_, **__: [])
+    few = ("--mixers", broken_mixer, "--measured", "linear")
     code, output, _ = run("tour", "--steps", "3", "--quiet", *few)
     assert code == 1
     assert "on purpose" in output

@@ -1,9 +1,9 @@
 import json
+from importlib import import_module
 
 import pytest
 from typer.testing import CliRunner
 
-from longarena.cli import measure as command
 from longarena.cli.main import app
 from longarena.errors import UserError
 
@@ -56,14 +56,14 @@ def test_what_is_above_a_budget_is_marked(limit, above):
     ("words", "message"),
     [
         (["liner"], "unknown mixer 'liner'; did you mean linear"),
-        (["linear", "--lengths", "1k"], "--lengths '1k' is no list of whole numbers"),
+        (["linear", "--lengths", "1k"], "--lengths '1k' is not a list of whole numbers"),
         (["linear", "--lengths", "0"], "all must be at least 1"),
         (["linear", "--shape", "texts"], "unknown shape 'texts'; did you mean text"),
         (["linear[x=1]", "--cost"], "unknown option of linear 'x'"),
         (["linear", "--task", "listops"], "--task means nothing without --cost"),
         (["linear", "--cost", "--preset", "small"], "--preset means nothing without --task"),
         (["linear", "--max-mult-adds", "5M"], "--max-mult-adds means nothing without --cost"),
-        (["linear", "--cost", "--max-mult-adds", "5X"], "--max-mult-adds '5X' is no number"),
+        (["linear", "--cost", "--max-mult-adds", "5X"], "--max-mult-adds '5X' is not a number"),
         (["linear", "--cost", "--task", "listops", "--shape", "text"], "leave out --shape"),
         (["linear", "--cost", "--task", "listopps"], "unknown task 'listopps'"),
     ],
@@ -81,7 +81,8 @@ def test_options_reach_the_measurement(monkeypatch, tmp_path):
         asked.update(options, mixers=mixers)
         raise UserError("enough")
 
-    monkeypatch.setattr(command, "measure_mixers", remember)
+    # the package has a function `measure`, which hides the folder from a dotted name
+    monkeypatch.setattr(import_module("longarena.measure"), "measure", remember)
     with pytest.raises(UserError, match="enough"):
         run("linear", "--batch", "2", "--inference", "--session", "s", "--store", str(tmp_path))
     assert asked["mixers"] == ["linear"]

@@ -4,13 +4,12 @@ import json
 import os
 import signal
 import time
-from contextlib import contextmanager
 
 import pytest
-from cli.commands import call, start
+from cli.commands import start
 from report.examples import measure_record, run_record
 
-from longarena.store.folder import write_record
+from longarena.records.folder import write_record
 
 RUNS = [run_record(mixer, seed) for mixer in ("transformer", "linear") for seed in (0, 1)]
 
@@ -23,36 +22,32 @@ def store(tmp_path):
     return tmp_path / "records"
 
 
-def test_the_command_says_where_the_page_is_and_what_is_in_it(store, tmp_path):
-    code, output, _ = call("report", "--store", store, "--out", "page", folder=tmp_path)
+def test_the_command_says_where_the_page_is_and_what_is_in_it(run, store, tmp_path):
+    code, output, _ = run("report", "--store", str(store), "--out", "page")
     assert code == 0
     assert f"the page is {tmp_path / 'page' / 'index.html'}" in output
     assert "4 runs, 2 mechanisms, 1 task, 2 measurements, 1 unreadable record" in output
     assert all((tmp_path / "page" / "runs" / f"{run.id}.html").exists() for run in RUNS)
 
 
-def test_the_same_as_json(store, tmp_path):
-    _, output, _ = call("report", "--store", store, "--json", folder=tmp_path)
+def test_the_same_as_json(run, store, tmp_path):
+    _, output, _ = run("report", "--store", str(store), "--json")
     found = json.loads(output)
     assert (found["runs"], found["unreadable records"]) == (4, 1)
     assert found["page"] == str(tmp_path / "report" / "index.html")
 
 
-def test_families_are_listed_with_the_numbers_of_the_store(store, tmp_path):
-    _, output, _ = call(
-        "list", "attention", "--families", "--store", store, "--json", folder=tmp_path
-    )
-    rows = {row["mixer"]: row for row in json.loads(output)}
-    assert rows["linear"]["speed at 1,024"] == "2.00x (1 of 2)"
-    assert rows["linear"]["score, quick, 1 task"] == "34.0% (1 of 2)"
-    assert rows["performer"]["speed at 1,024"] == ""
+def test_families_are_listed_with_the_numbers_of_the_store(run, store):
+    _, output, _ = run("list", "mixers", "--families", "--store", str(store), "--json")
+    rows = {row["Mixer"]: row for row in json.loads(output)}
+    assert rows["linear"]["Speed"] == 2.0
+    assert round(rows["linear"]["Score"], 1) == 34.0
+    assert rows["performer"]["Speed"] is None
 
 
 @pytest.mark.slow
 def test_watching_follows_the_store_and_ends_by_ctrl_c_with_a_line(store, tmp_path):
-    # a test run in the background may have SIGINT ignored, which processes pass on
-    with interruptible():
-        process = start("report", "--store", store, "--watch", folder=tmp_path)
+    process = start("report", "--store", store, "--watch", folder=tmp_path)
     page = tmp_path / "report" / "index.html"
     new = run_record("local", 7)
     try:
@@ -66,14 +61,6 @@ def test_watching_follows_the_store_and_ends_by_ctrl_c_with_a_line(store, tmp_pa
     assert (process.returncode, errors) == (0, "")
     assert output.rstrip().splitlines()[-1] == f"no longer watching; the page stays at {page}"
     assert 'http-equiv="refresh"' not in page.read_text()
-
-
-@contextmanager
-def interruptible():
-    """Have processes that are started meanwhile listen to SIGINT."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def wait_for(page, words, seconds=90):

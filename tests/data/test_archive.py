@@ -75,7 +75,7 @@ def test_a_changed_byte_is_noticed_even_behind_the_last_member(tmp_path, mode):
 def test_what_is_no_archive_is_refused(tmp_path):
     path = tmp_path / "page.tar.gz"
     path.write_text("<html>404 not found</html>")
-    with pytest.raises(UserError, match=r"page\.tar\.gz is no tar archive"):
+    with pytest.raises(UserError, match=r"page\.tar\.gz is not a tar archive"):
         read(path)
 
 

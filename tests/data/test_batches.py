@@ -14,7 +14,7 @@ from longarena.data.batches import (
     one_ahead,
     round_up,
 )
-from longarena.data.ragged import Split
+from longarena.data.dataset import Split
 from longarena.errors import UserError
 
 

@@ -36,8 +36,8 @@ def test_every_filter_is_undone():
     [
         (b"", "begin"),
         (b"GIF89a", "begin"),
-        (encode(np.zeros((4, 4), np.uint8))[:30], "no grey PNG"),
-        (encode(np.zeros((4, 4), np.uint8))[:-20], "no grey PNG"),
+        (encode(np.zeros((4, 4), np.uint8))[:30], "not a grey PNG"),
+        (encode(np.zeros((4, 4), np.uint8))[:-20], "not a grey PNG"),
         (encode(np.zeros((4, 4), np.uint8)).replace(b"IDAT", b"IDAX"), "checksum"),
         (png((2, 1, 8, 2, 0, 0, 0), bytes(7)), "format"),
         (png((2, 1, 8, 0, 0, 0, 0), b"\x05\x00\x00"), "damaged"),

@@ -25,7 +25,7 @@ def test_amounts_may_have_a_unit(text, amount):
 
 @pytest.mark.parametrize("text", ["", "M", "5X", "-3", "0", "1.2.3G", "five", "1e999", "nan"])
 def test_what_is_no_amount_is_refused_with_an_example(text):
-    with pytest.raises(UserError, match="is no number above zero; write 500M"):
+    with pytest.raises(UserError, match="is not a number above zero; write 500M"):
         read_amount(text)
 
 

@@ -5,9 +5,9 @@ import torch
 import torch.nn.functional as F
 
 from longarena.attention import MIXERS
+from longarena.findings.growth import growth
 from longarena.measure.cost import count_cost, mult_adds
-from longarena.measure.growth import growth
-from longarena.measure.work import Shape, byte_card, prepare
+from longarena.measure.work import Shape, byte_signature, prepare
 
 WIDTH, DEPTH, HEADS, MLP, LENGTH, BATCH = 32, 2, 4, 64, 128, 2
 SHAPE = Shape(width=WIDTH, depth=DEPTH, num_heads=HEADS, mlp_width=MLP)
@@ -16,7 +16,7 @@ PROJECTIONS = 4 * WIDTH**2
 
 
 def cost(mixer, **options):
-    return count_cost(prepare(SHAPE.with_mixer(mixer, options), byte_card(LENGTH), BATCH))
+    return count_cost(prepare(SHAPE.with_mixer(mixer, options), byte_signature(LENGTH), BATCH))
 
 
 def heads(size=8, length=64, **kwargs):

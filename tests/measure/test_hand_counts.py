@@ -8,7 +8,7 @@ import pytest
 
 from longarena.attention import MIXERS
 from longarena.measure.cost import count_forward
-from longarena.measure.work import Shape, byte_card, prepare
+from longarena.measure.work import Shape, byte_signature, prepare
 
 N, D, H, MLP, CLASSES = 96, 32, 4, 64, 2
 d = D // H
@@ -130,7 +130,7 @@ HAND_COUNTS = {
 
 
 def counted(mixer, options):
-    return count_forward(prepare(SHAPE.with_mixer(mixer, options), byte_card(N), batch_size=1))
+    return count_forward(prepare(SHAPE.with_mixer(mixer, options), byte_signature(N), batch_size=1))
 
 
 @pytest.mark.parametrize("mixer", MIXERS)

@@ -10,7 +10,7 @@ import pytest
 from measure.test_session import tiny
 
 from longarena.progress import Progress
-from longarena.store.folder import read_records
+from longarena.records.folder import read_records
 
 # the second length takes far longer than the test
 SESSION = """

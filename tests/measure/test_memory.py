@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from longarena.measure.memory import allocations, free_memory_bytes, total_bytes
-from longarena.measure.work import SHAPES, byte_card, prepare
+from longarena.measure.work import SHAPES, byte_signature, prepare
 from longarena.runtime import machine
 
 MEGABYTE = 1 << 20
@@ -31,13 +31,13 @@ def test_what_an_operation_needs_for_itself_counts():
 
 
 def test_a_step_needs_exactly_as_much_when_it_is_repeated():
-    work = prepare(SHAPES["small"].with_mixer("linear", {}), byte_card(64), batch_size=2)
+    work = prepare(SHAPES["small"].with_mixer("linear", {}), byte_signature(64), batch_size=2)
     work.train()
     assert allocations(work.train) == allocations(work.train)
 
 
 def test_a_step_leaves_nothing_behind():
-    work = prepare(SHAPES["small"].with_mixer("transformer", {}), byte_card(64), batch_size=2)
+    work = prepare(SHAPES["small"].with_mixer("transformer", {}), byte_signature(64), batch_size=2)
     work.train()
     assert allocations(work.train).kept_bytes == 0
 
@@ -46,7 +46,7 @@ def test_a_step_leaves_nothing_behind():
 def test_the_matrix_shows_in_the_peak(options):
     length, batch_size, num_heads = 512, 2, SHAPES["small"].num_heads
     work = prepare(
-        SHAPES["small"].with_mixer("transformer", options), byte_card(length), batch_size
+        SHAPES["small"].with_mixer("transformer", options), byte_signature(length), batch_size
     )
     work.train()
     matrix_bytes = batch_size * num_heads * length**2 * 4
@@ -55,7 +55,7 @@ def test_the_matrix_shows_in_the_peak(options):
 
 
 def test_standing_tensors_are_parameters_moments_and_batch():
-    work = prepare(SHAPES["small"].with_mixer("transformer", {}), byte_card(64), batch_size=2)
+    work = prepare(SHAPES["small"].with_mixer("transformer", {}), byte_signature(64), batch_size=2)
     work.train()
     numbers = sum(p.numel() for p in work.model.parameters())
     tables = sum(b.numel() for b in work.model.buffers())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from longarena.measure.messages import Command, Order
-from longarena.measure.process import Nursery, WorkerProcess
+from longarena.measure.process import ForkServer, WorkerProcess
 from longarena.measure.work import Shape
 
 SHAPE = Shape(width=16, depth=1, num_heads=2, mlp_width=16)
@@ -18,12 +18,12 @@ TURN = Command(do="turn", step="train")
 
 
 @pytest.fixture(scope="module")
-def nursery():
-    with Nursery() as nursery:
-        yield nursery
+def fork_server():
+    with ForkServer() as fork_server:
+        yield fork_server
 
 
-def worker(nursery, mixer, timeout_seconds=120.0, memory_limit_bytes=None):
+def worker(fork_server, mixer, timeout_seconds=120.0, memory_limit_bytes=None):
     order = Order(
         model=SHAPE.with_mixer(f"measure.own_mixers:{mixer}", {}),
         length=32,
@@ -31,7 +31,7 @@ def worker(nursery, mixer, timeout_seconds=120.0, memory_limit_bytes=None):
         threads=1,
         memory_limit_bytes=memory_limit_bytes,
     )
-    return WorkerProcess(nursery, order, timeout_seconds)
+    return WorkerProcess(fork_server, order, timeout_seconds)
 
 
 def is_alive(pid):
@@ -40,26 +40,26 @@ def is_alive(pid):
     return listed.stdout.strip()[:1] not in (b"", b"Z")
 
 
-def test_an_allocation_beyond_the_limit_fails_whatever_the_mixer_prints(nursery):
-    with worker(nursery, "TalkativeHog", memory_limit_bytes=1 << 20) as process:
+def test_an_allocation_beyond_the_limit_fails_whatever_the_mixer_prints(fork_server):
+    with worker(fork_server, "TalkativeHog", memory_limit_bytes=1 << 20) as process:
         assert process.ask(TURN).status == "out of memory"
 
 
-def test_a_killed_worker_counts_as_out_of_memory(nursery):
-    with worker(nursery, "Plain") as process:
+def test_a_killed_worker_counts_as_out_of_memory(fork_server):
+    with worker(fork_server, "Plain") as process:
         os.kill(process.pid, signal.SIGKILL)
         assert process.ask(TURN).status == "out of memory"
 
 
-def test_a_worker_that_takes_too_long_is_ended(nursery):
-    with worker(nursery, "Plain", timeout_seconds=0.01) as process:
+def test_a_worker_that_takes_too_long_is_ended(fork_server):
+    with worker(fork_server, "Plain", timeout_seconds=0.01) as process:
         assert process.ask(TURN).status == "timed out"
         assert not is_alive(process.pid)
         assert process.ask(TURN).status == "failed"
 
 
-def test_a_worker_that_ends_by_itself_leaves_its_last_words(nursery):
-    with worker(nursery, "Leaving") as process:
+def test_a_worker_that_ends_by_itself_leaves_its_last_words(fork_server):
+    with worker(fork_server, "Leaving") as process:
         answer = process.ask(TURN)
         assert process.exit_code == 3
     assert (answer.status, answer.reason) == ("failed", "my last words")
@@ -68,11 +68,11 @@ def test_a_worker_that_ends_by_itself_leaves_its_last_words(nursery):
 # a test run in the background may have SIGINT ignored, which processes pass on to their children
 PARENT = """
 import signal
-from measure.test_process import TURN, Nursery, worker
+from measure.test_process import TURN, ForkServer, worker
 signal.signal(signal.SIGINT, signal.default_int_handler)
-nursery = Nursery()
-process = worker(nursery, "Endless")
-print(process.pid, nursery.pid, flush=True)
+fork_server = ForkServer()
+process = worker(fork_server, "Endless")
+print(process.pid, fork_server.pid, flush=True)
 process.ask(TURN)
 """
 

@@ -11,17 +11,17 @@ from longarena.errors import UserError
 from longarena.measure import Shape, measure
 from longarena.measure.limits import PRODUCT_FLOPS
 from longarena.measure.session import default_session
-from longarena.measure.speed import Patience
-from longarena.store.folder import read_records
+from longarena.measure.speed import StoppingRule
+from longarena.records.folder import read_records
 
 SHAPE = Shape(width=16, depth=1, num_heads=2, mlp_width=16)
 SMALL = Shape(width=64, depth=2, num_heads=2, mlp_width=128)
-PATIENCE = Patience(turn_seconds=0.05, min_turns=2, max_turns=2)
+PATIENCE = StoppingRule(turn_seconds=0.05, min_turns=2, max_turns=2)
 OWN = [f"measure.own_mixers:{name}" for name in ("Plain", "Slow", "Hog", "Greedy", "Broken")]
 
 
 def tiny(store, mixers, **options):
-    fixed = {"lengths": [64], "batch_size": 2, "shape": SHAPE, "patience": PATIENCE}
+    fixed = {"lengths": [64], "batch_size": 2, "shape": SHAPE, "stopping_rule": PATIENCE}
     return measure(mixers, store=store, **fixed | options)
 
 
@@ -126,10 +126,17 @@ def moderate_load():
 @pytest.mark.alone
 @pytest.mark.usefixtures("moderate_load")
 def test_the_instrument_is_steady_under_load(tmp_path):
-    patience = Patience(turn_seconds=0.05, min_turns=6, max_turns=100, max_seconds_each=8.0)
+    stopping_rule = StoppingRule(
+        turn_seconds=0.05, min_turns=6, max_turns=100, max_seconds_each=8.0
+    )
     mixers = ["transformer", "linear", "transformer", "linear"]
     found = measure(
-        mixers, store=tmp_path, lengths=[256], batch_size=2, shape=SMALL, patience=patience
+        mixers,
+        store=tmp_path,
+        lengths=[256],
+        batch_size=2,
+        shape=SMALL,
+        stopping_rule=stopping_rule,
     )
     transformer, linear, transformer_again, linear_again = (
         record.metrics.steps_per_second for record in found
@@ -140,8 +147,8 @@ def test_the_instrument_is_steady_under_load(tmp_path):
 
 
 def test_a_mechanism_that_takes_too_long_is_a_result(tmp_path):
-    patience = Patience(timeout_seconds=2.0)
-    [record] = tiny(tmp_path, ["measure.own_mixers:Endless"], patience=patience)
+    stopping_rule = StoppingRule(timeout_seconds=2.0)
+    [record] = tiny(tmp_path, ["measure.own_mixers:Endless"], stopping_rule=stopping_rule)
     assert (record.status, record.metrics) == ("timed out", None)
     assert "no answer within 2 s" in record.reason
     assert read_records(tmp_path).measurements == [record]

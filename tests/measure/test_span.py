@@ -7,12 +7,12 @@ from longarena.attention import build, matrix
 from longarena.data.batches import assemble
 from longarena.errors import UserError
 from longarena.measure.span import SAMPLES, mean_distance, span
-from longarena.model.build import build_classifier
 from longarena.progress import SILENT
 from longarena.recipes.recipe import build_task
-from longarena.store.folder import read_records, write_record
+from longarena.records.folder import read_records, write_record
 from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
+from longarena.tracks import track_of
 from longarena.training.checkpoint import load_tensors
 from longarena.training.folder import RunFolder
 from longarena.training.loop import train
@@ -82,15 +82,16 @@ def test_a_run_has_a_span_by_layer_and_head(tmp_path):
 @torch.no_grad()
 def distances_by_hand(model, ids):
     """The mean distance of each layer and head for one sequence alone, by the formula."""
-    cls = torch.full((model.num_prepended,), model.first_prepended)
-    x = model.embedding(torch.cat([cls, ids])[None])
+    cls = torch.full((model.backbone.num_prepended,), model.backbone.first_prepended)
+    x = model.backbone.embedding(torch.cat([cls, ids])[None])
     found = []
-    for layer in model.encoder.layers:
-        y, mixer = layer.mixer_norm(x)[0], layer.mixer
+    for layer in model.backbone.encoder.layers:
+        mask = torch.ones(x.shape[:2], dtype=torch.bool)
+        y, mixer = layer.mixer_norm(x, mask)[0], layer.mixer
         q, k = ((y @ w.weight.T).chunk(2, dim=-1) for w in (mixer.query, mixer.key))
         logits = [q[head] @ k[head].T / q[head].shape[1] ** 0.5 for head in range(2)]
         found.append([mean_distance_of(each.exp(), len(cls)) for each in logits])
-        x = layer(x, torch.ones(x.shape[:2], dtype=torch.bool))
+        x = layer(x, mask)
     return torch.tensor(found)
 
 
@@ -111,7 +112,7 @@ def test_the_span_of_a_run_is_what_every_sample_gives_by_itself(tmp_path, poolin
     record = span(folder)
 
     task = build_task(recipe)
-    model = build_classifier(recipe.model, task.card, recipe.seed).eval()
+    model = track_of(task.signature).build(recipe.model, task.signature, recipe.seed).eval()
     model.load_state_dict(load_tensors(folder.best))
     valid = obtain(task, default_home(), SILENT).split("valid")
     rows = assemble(valid, np.arange(len(valid))).ids[:, 0]

@@ -1,18 +1,18 @@
 import numpy as np
 import pytest
 
+from longarena.findings.timings import spread
 from longarena.measure.speed import (
     TIMINGS_PER_TURN,
     Participant,
-    Patience,
+    StoppingRule,
     Timing,
     calm,
-    spread,
     take_turns,
     uncertainty,
 )
 
-PATIENCE = Patience(min_turns=5, max_turns=40, steady_below=0.02)
+PATIENCE = StoppingRule(min_turns=5, max_turns=40, steady_below=0.02)
 
 
 def turn(seconds, waited=0.0, product_seconds=1.0):
@@ -73,7 +73,7 @@ def test_when_all_have_left_it_ends():
 def test_everyone_is_first_in_turn():
     order = []
     participants = [Participant(lambda i=i: order.append(i) or turn(1.0)) for i in range(3)]
-    take_turns(participants, Patience(min_turns=3))
+    take_turns(participants, StoppingRule(min_turns=3))
     assert [sorted(order[i : i + 3]) for i in (0, 3, 6)] == [[0, 1, 2]] * 3
     assert {order[0], order[3], order[6]} == {0, 1, 2}
 
@@ -81,7 +81,7 @@ def test_everyone_is_first_in_turn():
 def test_a_bad_minute_hurts_all_alike():
     clock = iter(np.repeat([1.0, 7.0, 1.0], 8))
     one, other = (Participant(lambda: turn(next(clock))) for _ in range(2))
-    take_turns([one, other], Patience(min_turns=12, max_turns=12))
+    take_turns([one, other], StoppingRule(min_turns=12, max_turns=12))
     assert np.median(one.products) == np.median(other.products) == 1.0
 
 

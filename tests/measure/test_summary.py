@@ -4,16 +4,16 @@ import pytest
 
 from longarena.measure.counting import count
 from longarena.measure.summary import (
-    count_growth_rows,
-    count_rows,
-    growth_rows,
+    count_growth_table,
+    count_table,
+    growth_table,
     growths,
-    prediction_rows,
-    training_rows,
+    prediction_table,
+    training_table,
 )
 from longarena.measure.work import SHAPES
+from longarena.records.record import Cost, Limits, Measurement, MeasureRecord
 from longarena.runtime import machine, versions
-from longarena.store.record import Cost, Limits, Measurement, MeasureRecord
 
 BATCH = 4
 
@@ -52,8 +52,18 @@ def record(mixer, length, seconds, peak=10**6, mixer_cost=100.0, **fields):
     return MeasureRecord(**values | fields)
 
 
+def rows_of(table):
+    """The texts of every row by the names of their columns."""
+    names = [column.title for column in table.columns]
+    return [dict(zip(names, (cell.text for cell in row.cells), strict=True)) for row in table.rows]
+
+
+def rows_of_training(records):
+    return rows_of(training_table(records))
+
+
 def test_ratios_are_to_the_transformer_of_the_same_length():
-    rows = training_rows(
+    found = training_table(
         [
             record("transformer", 1000, 2.0, peak=10**8),
             record("linear", 1000, 0.5, peak=3 * 10**8),
@@ -61,25 +71,26 @@ def test_ratios_are_to_the_transformer_of_the_same_length():
             record("linear", 2000, 1.0),
         ]
     )
+    rows = rows_of(found)
     assert [row["speed"] for row in rows] == ["1.00x", "4.00x", "1.00x", "8.00x"]
     assert rows[1]["memory"] == "3.00x"
 
 
 def test_a_share_of_the_limit_is_work_by_time_and_rate():
-    [row] = training_rows([record("linear", 1000, 2.0)])
+    [row] = rows_of_training([record("linear", 1000, 2.0)])
     # 4 * 1000 tokens of 2 * 750 operations in 2 s, where 6e6 operations a second are possible
     assert row["of the limit"] == "50%"
-    assert row["speed"] == "-"
+    assert row["speed"] == "\N{EN DASH}"
 
 
 def test_what_was_not_measured_shows_why():
-    [row] = training_rows([record("linear", 1000, 1.0, status="timed out", metrics=None)])
+    [row] = rows_of_training([record("linear", 1000, 1.0, status="timed out", metrics=None)])
     assert row == {"length": "1,000", "mixer": "linear", "steps/s": "timed out"}
-    assert prediction_rows([record("linear", 1000, 1.0)]) == []
+    assert prediction_table([record("linear", 1000, 1.0)]) is None
 
 
 def test_a_mechanism_measured_again_has_a_row_of_its_own():
-    rows = training_rows([record("linear", 1000, 1.0), record("linear", 1000, 1.0, repeat=1)])
+    rows = rows_of_training([record("linear", 1000, 1.0), record("linear", 1000, 1.0, repeat=1)])
     assert [row["mixer"] for row in rows] == ["linear", "linear #2"]
 
 
@@ -101,7 +112,7 @@ def test_growth_above_the_claim_is_flagged(seconds, peak, mixer_cost, is_above):
     ]
     [found] = growths(records).values()
     assert found.is_above_claim == is_above
-    assert (growth_rows(records)[0][""] == "above its claim") == is_above
+    assert (rows_of(growth_table(records))[0].get("") == "above its claim") == is_above
 
 
 def test_a_machine_that_was_slower_at_one_length_makes_nothing_grow():
@@ -140,22 +151,23 @@ def test_one_length_has_no_growth():
 @pytest.mark.parametrize(("mixer", "flag"), [("Misdeclared", "above its claim"), ("Honest", "")])
 def test_a_mixer_that_claims_too_little_is_flagged_by_its_counts(mixer, flag):
     name = f"measure.own_mixers:{mixer}"
-    [row] = count_growth_rows(count([name], lengths=[128, 256, 512], shape=SHAPES["small"]))
-    assert row[""] == flag
+    counts = count([name], lengths=[128, 256, 512], shape=SHAPES["small"])
+    [row] = rows_of(count_growth_table(counts))
+    assert row.get("", "") == flag
     assert float(row["Mult-Adds of the mixer"]) > 1.5
 
 
 def test_short_sequences_spend_most_in_the_feed_forward_and_long_ones_in_attention():
     # per token and layer 4 D D + 2 N D against 8 D D: they meet at N = 2 D
     shape = SHAPES["small"].model_copy(update={"mlp_width": 256})
-    rows = count_rows(count(["transformer"], lengths=[64, 120, 136, 256], shape=shape))
+    rows = rows_of(count_table(count(["transformer"], lengths=[64, 120, 136, 256], shape=shape)))
     assert [row["most in"] for row in rows] == ["feed-forward"] * 2 + ["attention"] * 2
 
 
 def test_what_is_above_the_limit_is_marked():
     found = count(["linear"], lengths=[64, 128], shape=SHAPES["small"])
     limit = (found[0].mult_adds + found[1].mult_adds) / 2
-    below, above = count_rows(found, limit)
+    below, above = rows_of(count_table(found, limit))
     assert below[""] == ""
     assert above[""].startswith("above ")
-    assert "" not in count_rows(found)[0]
+    assert "" not in rows_of(count_table(found))[0]

@@ -3,9 +3,9 @@
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from longarena.model.build import build_classifier
 from longarena.model.config import ModelConfig
-from longarena.tasks.base import TaskCard
+from longarena.tasks.signature import Signature
+from longarena.tracks.classification import Classification
 
 SIZES = {
     "width": 16,
@@ -18,23 +18,15 @@ SIZES = {
 }
 
 
-def card(max_length=128, num_sequences=1):
-    words = dict.fromkeys(("title", "question", "splits", "source", "licence", "citation"), "")
-    return TaskCard(
-        name="any",
-        version=1,
-        num_classes=2,
-        max_length=max_length,
-        vocab_size=20,
-        sizes={},
-        num_sequences=num_sequences,
-        **words,
-    )
+def signature(**changes):
+    plain = {"vocab_size": 20, "max_length": 128, "num_classes": 4, "has_values": True}
+    return Signature(**(plain | changes))
 
 
-def classifier(mixer, max_length=128, **changes):
+def classifier(mixer, task=None, seed=0, **changes):
+    """A model for a task of 20 words, quantities if need be, and 4 classes."""
     config = ModelConfig(mixer=mixer, **(SIZES | changes))
-    return build_classifier(config, card(max_length), seed=0)
+    return Classification().build(config, task or signature(), seed)
 
 
 def ids(*lengths, seed=0):

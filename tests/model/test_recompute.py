@@ -1,7 +1,7 @@
 import pytest
 import torch
 from attention import definitions
-from model.cases import SIZES, classifier, ids, peak_bytes
+from model.cases import SIZES, classifier, ids, peak_bytes, signature
 
 from longarena.attention import MIXERS
 from longarena.errors import UserError
@@ -33,7 +33,8 @@ def test_computing_a_layer_again_changes_no_gradient_and_no_state(name):
 
 def test_it_takes_less_memory():
     kept, again = (
-        classifier("linear", max_length=512, depth=6, recompute=choice) for choice in (False, True)
+        classifier("linear", signature(max_length=512), depth=6, recompute=choice)
+        for choice in (False, True)
     )
     assert peak_bytes(again, ids(*[512] * 4)) < 0.5 * peak_bytes(kept, ids(*[512] * 4))
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 from attention import definitions
-from model.cases import classifier, gradients, ids, peak_bytes
+from model.cases import classifier, gradients, ids, peak_bytes, signature
 
 from longarena.attention import MIXERS
 from longarena.attention.base import Mixer
@@ -14,12 +14,12 @@ def two_streams(encoder, x, mask):
     first = second = x
     for layer in encoder.layers:
         first = first + layer.mix(second, mask)
-        second = second + layer.feed(first)
-    return encoder.norm((first + second) / 2)
+        second = second + layer.feed(first, mask)
+    return encoder.norm((first + second) / 2, mask)
 
 
 def ordinary(model):
-    model.encoder.forward = lambda x, mask: two_streams(model.encoder, x, mask)
+    model.backbone.encoder.forward = lambda x, mask: two_streams(model.backbone.encoder, x, mask)
     return model
 
 
@@ -40,7 +40,7 @@ def test_gradients_equal_those_of_the_ordinary_two_streams(name, dropout):
 
 @pytest.mark.parametrize("name", ["transformer", "reformer", "sinkhorn"])
 def test_in_single_precision_they_are_equal_to_rounding(name):
-    sizes = {"max_length": 1024, "depth": 6, "width": 32}
+    sizes = {"task": signature(max_length=1024), "depth": 6, "width": 32}
     expected = gradients(ordinary(classifier(name, **sizes)), ids(*[1024] * 4))
     found = gradients(classifier(name, reversible=True, **sizes), ids(*[1024] * 4))
     for key, gradient in expected.items():
@@ -52,7 +52,7 @@ def test_memory_does_not_grow_with_depth():
     sequences = ids(*[512] * 4)
 
     def activation_bytes(depth, reversible):
-        model = classifier("linear", max_length=512, depth=depth, reversible=reversible)
+        model = classifier("linear", signature(max_length=512), depth=depth, reversible=reversible)
         return peak_bytes(model, sequences) - sum(8 * p.nbytes for p in model.parameters())
 
     assert activation_bytes(8, True) < 1.05 * activation_bytes(2, True)
@@ -111,8 +111,8 @@ def test_a_discrete_choice_is_made_once():
     expected = gradients(ordinary(classifier(name).double()), ids(61))
     for key, gradient in gradients(reversible, ids(61)).items():
         torch.testing.assert_close(gradient, expected[key], msg=key)
-    assert [mixer.calls for mixer in reversible.encoder.mixers()] == [1, 1, 1]
-    assert all(mixer.choices is None for mixer in reversible.encoder.mixers())
+    assert [mixer.calls for mixer in reversible.backbone.encoder.mixers()] == [1, 1, 1]
+    assert all(mixer.choices is None for mixer in reversible.backbone.encoder.mixers())
 
 
 def test_reformer_hashes_once(monkeypatch):

@@ -78,7 +78,11 @@ def test_a_task_is_trained_as_its_file_says(row):
     optimiser, schedule = recipe.optimiser, recipe.schedule
     numbers = [recipe.batch_size, recipe.steps, optimiser.rate, schedule.kind]
     numbers += [schedule.warmup_steps, optimiser.weight_decay, optimiser.clip]
-    numbers += [recipe.evaluate_every, recipe.model.positions, build_task(recipe).card.max_length]
+    numbers += [
+        recipe.evaluate_every,
+        recipe.model.positions,
+        build_task(recipe).signature.max_length,
+    ]
     assert [str(number) for number in numbers] == row[1:]
 
 

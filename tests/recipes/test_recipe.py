@@ -24,6 +24,37 @@ def test_whatever_differs_gives_another_id(recipe):
     assert len({override(recipe, [change]).id for change in changes} | {recipe.id}) == 6
 
 
+# ids that are in the world: if one of these changes, everybody's runs and records are orphans
+KNOWN_IDS = {
+    ("listops", "linear", "quick", 0): "515b468c65",
+    ("text", "performer", "small", 0): "96d4490ca3",
+    ("image", "reformer", "cpu", 1): "302f209573",
+    ("retrieval", "transformer", "paper", 0): "1e7ead4d08",
+}
+
+
+@pytest.mark.parametrize(("named", "known"), KNOWN_IDS.items())
+def test_an_id_survives_new_versions(named, known):
+    assert preset(*named).id == known
+
+
+def test_a_field_that_is_added_later_changes_no_id(recipe):
+    class LaterModel(ModelConfig):
+        later: str = "nothing"
+
+    class LaterRecipe(Recipe):
+        model: LaterModel
+        another: int | None = None
+
+    later = LaterRecipe.model_validate(recipe.model_dump())
+    assert later.id == recipe.id
+    assert replace_later(later, another=1).id != recipe.id
+
+
+def replace_later(recipe, **changes):
+    return type(recipe).model_validate(recipe.model_dump() | changes)
+
+
 def test_a_value_is_overridden_by_its_path(recipe):
     changed = override(recipe, ["model.depth=5", "optimiser.clip=1.0", "model.pooling=cls"])
     assert (changed.model.depth, changed.optimiser.clip, changed.model.pooling) == (5, 1.0, "cls")

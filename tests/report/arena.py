@@ -7,13 +7,13 @@ import hashlib
 import sys
 from pathlib import Path
 
-from report.examples import MACHINE, VERSIONS, measure_record
+from report.examples import MACHINE, VERSIONS, measure_record, split_score
 
 from longarena.attention import MIXERS
 from longarena.recipes.presets import preset
 from longarena.recipes.recipe import build_task, override
-from longarena.store.folder import Records, write_record
-from longarena.store.record import (
+from longarena.records.folder import Records, write_record
+from longarena.records.record import (
     Cost,
     Curve,
     FailureRecord,
@@ -21,8 +21,8 @@ from longarena.store.record import (
     RunMetrics,
     RunRecord,
     SpanRecord,
-    SplitScore,
 )
+from longarena.tracks.metric import ACCURACY
 
 MAJORITY = {"listops": 0.175, "image": 0.1}
 TOP = {"listops": 0.37, "text": 0.65, "retrieval": 0.79, "image": 0.42, "pathfinder": 0.74}
@@ -49,6 +49,7 @@ def run(task, mixer, seed, name="small", *, sets=(), status="finished"):
     return RunRecord(
         id=recipe.id,
         recipe=recipe,
+        metric=ACCURACY,
         variant=build_task(recipe).variant,
         fingerprint=hashlib.sha256(f"{task}{build_task(recipe).variant}".encode()).hexdigest()[:16],
         status=status,
@@ -62,13 +63,14 @@ def run(task, mixer, seed, name="small", *, sets=(), status="finished"):
 
 def metrics(recipe, accuracy, majority):
     """The numbers around an accuracy."""
-    score = SplitScore(accuracy=accuracy, loss=1.2, examples=2000) if accuracy else None
+    score = split_score(accuracy) if accuracy else None
+    classes = 10 if majority < 0.2 else 2
     mixer, task = recipe.model.mixer, recipe.task.name
     return RunMetrics(
         valid=score,
         test=score,
-        confusion=confusion(accuracy, 10 if majority < 0.2 else 2) if accuracy else None,
-        majority=majority,
+        details={"confusion": confusion(accuracy, classes)} if accuracy else {},
+        level=majority,
         best_step=recipe.steps,
         steps=recipe.steps,
         steps_per_second=5 + 40 * noise(mixer, "speed"),
@@ -100,7 +102,7 @@ def curve(recipe, accuracy, majority):
         majority + rise * (1 - 0.05 ** (s / recipe.steps)) + 0.01 * (noise(recipe.id, s) - 0.5)
         for s in steps
     ]
-    return Curve(steps=steps, valid_accuracy=values)
+    return Curve(steps=steps, seconds=[s / 8 for s in steps], values=values)
 
 
 def failure(task, mixer, seed, error):

@@ -1,10 +1,11 @@
 """Records made by hand, for every test of tables, charts and pages."""
 
+import math
+
 from longarena.model.config import ModelConfig
 from longarena.recipes.presets import preset
 from longarena.recipes.recipe import override
-from longarena.runtime import Machine, Versions
-from longarena.store.record import (
+from longarena.records.record import (
     Curve,
     Measurement,
     MeasureRecord,
@@ -12,6 +13,8 @@ from longarena.store.record import (
     RunRecord,
     SplitScore,
 )
+from longarena.runtime import Machine, Versions
+from longarena.tracks.metric import ACCURACY
 
 MACHINE = Machine(
     system="Linux x86_64",
@@ -33,11 +36,11 @@ def run_record(mixer="transformer", seed=0, accuracy=0.34, sets=(), **fields):
         update={"model": recipe.model.model_copy(update={"mixer": mixer})}
         | {key: fields.pop(key) for key in ("preset", "task") if key in fields}
     )
-    score = SplitScore(accuracy=accuracy, loss=1.8, examples=2000) if accuracy else None
+    score = split_score(accuracy, 1.8) if accuracy else None
     metrics = RunMetrics(
         valid=score,
         test=score,
-        majority=0.17,
+        level=0.17,
         best_step=recipe.steps,
         steps=recipe.steps,
         steps_per_second=41.5,
@@ -50,6 +53,7 @@ def run_record(mixer="transformer", seed=0, accuracy=0.34, sets=(), **fields):
     values = {
         "id": recipe.id,
         "recipe": recipe,
+        "metric": ACCURACY,
         "variant": "max_depth=6,max_length=256,min_length=32",
         "fingerprint": "f" * 16,
         "status": "finished" if accuracy else "diverged",
@@ -62,12 +66,20 @@ def run_record(mixer="transformer", seed=0, accuracy=0.34, sets=(), **fields):
     return RunRecord(**values | fields)
 
 
+def split_score(accuracy, loss=1.2, examples=2000):
+    """An accuracy on some examples, with its standard error."""
+    error = math.sqrt(accuracy * (1 - accuracy) / examples)
+    return SplitScore(value=accuracy, error=error, loss=loss, weight=examples, examples=examples)
+
+
 def curve(recipe, accuracy):
     """Validation accuracies that rise from the majority class to `accuracy`."""
     steps = list(range(recipe.evaluate_every, recipe.steps + 1, recipe.evaluate_every))
     rise = (accuracy or 0.17) - 0.17
     return Curve(
-        steps=steps, valid_accuracy=[0.17 + rise * (step / recipe.steps) ** 0.5 for step in steps]
+        steps=steps,
+        seconds=[step / 41.5 for step in steps],
+        values=[0.17 + rise * (step / recipe.steps) ** 0.5 for step in steps],
     )
 
 

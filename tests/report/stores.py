@@ -2,8 +2,8 @@
 
 from report.examples import measure_record, run_record
 
-from longarena.store.folder import write_record
-from longarena.store.record import Cost
+from longarena.records.folder import write_record
+from longarena.records.record import Cost
 
 HTML = "my_own:Mixer<b>50%&|"
 ACCURACIES = {"transformer": (0.36, 0.38), "linear": (0.31, 0.30), HTML: (0.33, 0.34)}

@@ -10,10 +10,9 @@ from report import arena
 from report.stores import ACCURACIES, HTML, PEAKS, SPEEDS, runs, write_store
 
 from longarena.errors import UserError
+from longarena.findings.published import PAPER
+from longarena.records.folder import Records, read_records
 from longarena.report.export import FORMATS, export
-from longarena.report.table import Cell, Table, distinct, mark_best
-from longarena.store.folder import Records, read_records
-from longarena.store.published import PAPER
 
 TITLES = {"transformer": "Transformer", "linear": "Linear Transformer", HTML: HTML}
 
@@ -48,13 +47,13 @@ def raw_accuracies(store):
         record = json.loads(path.read_text())
         if record["kind"] == "run":
             mixer = record["recipe"]["model"]["mixer"]
-            found.setdefault(mixer, []).append(record["metrics"]["test"]["accuracy"])
+            found.setdefault(mixer, []).append(record["metrics"]["test"]["value"])
     return found
 
 
 def test_the_accuracies_of_a_csv_file_are_those_of_the_records(tmp_path):
     store = write_store(tmp_path / "store")
-    (path, *others) = export(read_records(store), "accuracy", "csv", tmp_path / "out")
+    (path, *others) = export(read_records(store), "scores", "csv", tmp_path / "out")
     rows = read_csv(path) | {key: row for other in others for key, row in read_csv(other).items()}
     found = raw_accuracies(store)
     assert set(found) == set(ACCURACIES)
@@ -65,13 +64,13 @@ def test_the_accuracies_of_a_csv_file_are_those_of_the_records(tmp_path):
         assert float(row[f"{column} spread"]) == pytest.approx(100 * stdev(accuracies))
 
 
-def test_the_last_rows_are_the_mean_over_mechanisms_and_the_commonest_class(records, tmp_path):
-    rows = read_csv(export(records, "accuracy", "csv", tmp_path)[0])
+def test_the_last_rows_are_the_mean_over_mechanisms_and_no_model(records, tmp_path):
+    rows = read_csv(export(records, "scores", "csv", tmp_path)[0])
     column = next(name for name in rows["Transformer"] if name.startswith("Long ListOps"))
     means = [100 * mean(found) for found in ACCURACIES.values()]
     assert float(rows["Mean over mechanisms"][column]) == pytest.approx(mean(means))
     assert float(rows["Mean over mechanisms"][f"{column} spread"]) == pytest.approx(stdev(means))
-    assert float(rows["Commonest class"][column]) == pytest.approx(17.0)
+    assert float(rows["Without a model"][column]) == pytest.approx(17.0)
 
 
 def test_speed_and_memory_of_a_csv_file_are_those_of_the_records(records, tmp_path):
@@ -107,7 +106,7 @@ def test_the_least_memory_is_the_best(records, tmp_path):
 
 
 def test_a_spread_has_the_decimals_of_its_number(records, tmp_path):
-    rows = read_latex(export(records, "accuracy", "latex", tmp_path)[0])
+    rows = read_latex(export(records, "scores", "latex", tmp_path)[0])
     assert rows["Transformer"][0] == r"\textbf{37.0 $\pm$ 1.4}"
 
 
@@ -145,7 +144,7 @@ def test_families_have_every_mechanism_and_its_standing(records, tmp_path):
         rows = {row["Mechanism"]: row for row in csv.DictReader(file)}
     assert rows["Linear Transformer"]["Family"] == "kernels"
     assert float(rows["Linear Transformer"]["Speed"]) == 2.5
-    assert rows["Linear Transformer"]["Speed note"] == "1."
+    assert rows["Linear Transformer"]["Speed note"] == "1 of 2"
     assert float(rows["Transformer"]["Score"]) == pytest.approx(37.0)
     assert rows["Performer"]["Speed"] == "\N{EN DASH}"
 
@@ -158,17 +157,17 @@ def test_published_numbers_need_no_records(tmp_path):
         assert rows[row.system]["Path-X"] == "fail"
 
 
-def test_an_unpublished_average_is_never_bold(records, tmp_path):
-    text = export(records, "accuracy", "markdown", tmp_path)[0].read_text()
-    assert "37.0 (1 of 5)" in text
-    assert "**37.0 (1 of 5)**" not in text
+def test_a_partial_average_says_of_how_many_tasks(records, tmp_path):
+    text = export(records, "scores", "markdown", tmp_path)[0].read_text()
+    assert "| **37.0** (1 of 5 tasks) |" in text
+    assert "| 30.5 (1 of 5 tasks) |" in text
 
 
 def test_free_results_are_a_table_of_their_own_without_a_best(tmp_path):
     found = runs()
     found += [run.model_copy(update={"recipe": changed(run.recipe)}) for run in found]
-    paths = export(Records(runs=found), "accuracy", "markdown", tmp_path)
-    assert [path.name for path in paths] == ["accuracy-quick.md", "accuracy-quick-free.md"]
+    paths = export(Records(runs=found), "scores", "markdown", tmp_path)
+    assert [path.name for path in paths] == ["scores-arena-quick.md", "scores-arena-quick-free.md"]
     assert "**" in paths[0].read_text()
     assert "**" not in paths[1].read_text()
 
@@ -187,21 +186,15 @@ def test_a_preset_cannot_name_a_place_outside_of_the_folder(tmp_path):
     assert any("evil" in path.name for path in paths)
 
 
-def test_equal_values_are_all_best_and_tables_of_one_name_are_numbered():
-    rows = mark_best([(Cell("2", 2.0),), (Cell("2", 2.0),), (Cell("1", 1.0),)], 0)
-    assert [row[0].is_best for row in rows] == [True, True, False]
-    tables = distinct(Table(name, "", (), ()) for name in ("a", "b", "a"))
-    assert [table.name for table in tables] == ["a", "b", "a-2"]
-
-
 @pytest.mark.parametrize(
     ("what", "kind", "answer"),
     [
         ("spedd", "csv", "did you mean speed"),
         ("speed", "docx", "known: csv, latex, markdown, pdf, png, svg"),
-        ("curves", "latex", "curves is a chart; choose the format svg, png or pdf"),
+        ("spans", "latex", "spans is a chart; choose the format svg, png or pdf"),
         ("families", "svg", "families is a table; choose the format latex, markdown or csv"),
         ("speed-7", "csv", "unknown table 'speed-7'"),
+        ("speed-7", "svg", "unknown chart 'speed-7'"),
     ],
 )
 def test_a_name_or_format_that_is_not_there_is_refused(records, what, kind, answer, tmp_path):
@@ -221,10 +214,10 @@ def test_an_empty_store_is_told_with_the_remedy(kind, tmp_path):
 def test_a_column_names_what_its_data_has_that_the_preset_has_not(tmp_path):
     found = [
         arena.run("listops", "transformer", 0, "cpu"),
-        arena.run("retrieval", "transformer", 0, "cpu", sets=["task.variant=aan-mini"]),
+        arena.run("retrieval", "transformer", 0, "cpu", sets=["task.data=aan-mini"]),
     ]
-    text = export(Records(runs=found), "accuracy", "markdown", tmp_path)[0].read_text()
-    assert text.splitlines()[0] == "| Mechanism | Long ListOps | Retrieval, aan-mini | Average |"
+    text = export(Records(runs=found), "scores", "markdown", tmp_path)[0].read_text()
+    assert text.splitlines()[0] == "| Mechanism | Long ListOps | Average | Retrieval, aan-mini |"
 
 
 def test_nothing_that_a_constant_answer_scores_is_the_best(tmp_path):
@@ -233,7 +226,7 @@ def test_nothing_that_a_constant_answer_scores_is_the_best(tmp_path):
         arena.run("image", "transformer", 0, status="collapsed"),
         arena.run("image", "linear", 0, status="collapsed"),
     ]
-    text = export(Records(runs=found), "accuracy", "markdown", tmp_path)[0].read_text()
+    text = export(Records(runs=found), "scores", "markdown", tmp_path)[0].read_text()
     (row,) = (line for line in text.splitlines() if line.startswith("| Transformer |"))
     listops, image = row.split("|")[2:4]
     assert "**" in listops
@@ -254,3 +247,22 @@ def test_the_share_of_the_machine_is_operations_by_time(tmp_path):
 def test_without_limits_there_is_no_share_of_them(records, tmp_path):
     with pytest.raises(UserError, match="run: longarena measure"):
         export(records, "limit", "csv", tmp_path)
+
+
+def test_curves_are_exported_over_steps_and_seconds(records, tmp_path):
+    (path,) = export(records, "curves", "csv", tmp_path)
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    curve = records.runs[0].curve
+    own = [row for row in rows if row["Run"] == records.runs[0].id]
+    assert len(rows) == sum(len(run.curve.steps) for run in records.runs)
+    assert [int(row["Step"]) for row in own] == curve.steps
+    assert [float(row["Seconds"]) for row in own] == curve.seconds
+    assert [float(row["Validation"]) for row in own] == pytest.approx(
+        [100 * value for value in curve.values]
+    )
+
+
+def test_every_run_is_a_row(records, tmp_path):
+    rows = read_csv(export(records, "runs", "csv", tmp_path)[0])
+    assert set(rows) == {run.id for run in records.runs}

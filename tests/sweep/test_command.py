@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 from cli.commands import SMALL_WORDS, assert_refused
-from store.test_folder import record
+from records.test_folder import record
 from sweep.crews import RECIPES
 from training.runs import small_recipe
 
-from longarena.store.folder import write_record
+from longarena.records.folder import write_record
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -24,7 +24,7 @@ def sweeps(tmp_path):
         ("sweep quik", "did you mean quick"),
         ("sweep nowhere.py", "nowhere.py does not exist"),
         ("sweep --tasks listop", "did you mean listops"),
-        ("sweep --tasks listops --attention liner", "did you mean linear"),
+        ("sweep --tasks listops --mixers liner", "did you mean linear"),
         ("sweep --tasks listops --preset smal", "did you mean small"),
         ("sweep quick --set model.dept=2", "did you mean model.depth"),
         ("sweep quick --only 1000", "the runs 0 to"),
@@ -41,7 +41,7 @@ def test_a_dry_run_tells_what_is_done_and_how_long_the_rest_may_take(run, tmp_pa
     metrics = record().metrics.model_copy(update={"steps_per_second": 0.1})
     done = record(recipe=RECIPES[0], id=RECIPES[0].id, metrics=metrics)
     write_record(tmp_path / "runs" / "records", done)
-    words = ["sweep", "--tasks", "listops", "--attention", "linear,local", "--seeds", "2"]
+    words = ["sweep", "--tasks", "listops", "--mixers", "linear,local", "--seeds", "2"]
     words += [*SMALL_WORDS, "--workers", "1", "--dry-run"]
     code, output, _ = run(*words, "--json")
     found = json.loads(output)
@@ -58,7 +58,7 @@ def test_a_run_is_picked_by_its_number_as_a_job_array_does(run):
     last = int(re.search(r"--array=0-(\d+)", page)[1])
     code, output, _ = run("sweep", "small", "--only", str(last), "--dry-run", "--json")
     assert code == 0
-    assert [each["index"] for each in json.loads(output)["runs"]] == ["0"]
+    assert [each["index"] for each in json.loads(output)["runs"]] == [0]
     _, output, _ = run("sweep", "small", "--dry-run", "--json")
     assert json.loads(output)["count"] == last + 1
 
@@ -66,7 +66,7 @@ def test_a_run_is_picked_by_its_number_as_a_job_array_does(run):
 def test_a_sweep_whose_runs_are_all_there_ends_well_at_once(run, tmp_path):
     recipe = small_recipe("linear")
     write_record(tmp_path / "runs" / "records", record(recipe=recipe, id=recipe.id))
-    words = ["sweep", "--tasks", "listops", "--attention", "linear", *SMALL_WORDS, "--quiet"]
+    words = ["sweep", "--tasks", "listops", "--mixers", "linear", *SMALL_WORDS, "--quiet"]
     code, output, errors = run(*words)
     assert code == 0, errors
     assert "1 run: 0 finished, 1 skipped" in output

@@ -1,11 +1,14 @@
+import dataclasses
 import io
 import json
 
+from records.test_folder import record
 from rich.console import Console
-from store.test_folder import record
 from sweep.crews import RECIPES, begin
 
 from longarena.sweep.display import Lines, Watch, display, moment
+from longarena.sweep.plan import Names
+from longarena.tracks.metric import ACCURACY
 from longarena.training.folder import RunFolder
 
 LOG = [
@@ -28,16 +31,16 @@ def drawn(sweep, height=10, width=120):
 
 def test_a_run_is_where_its_log_says_even_if_half_a_line_is_written(tmp_path):
     folder = RunFolder(tmp_path / "run")
-    assert moment(folder).step == 0
+    assert moment(folder, ACCURACY).step == 0
     write_log(folder, LOG[:2], '{"step": 6, "lo')
-    now = moment(folder)
+    now = moment(folder, ACCURACY)
     assert (now.step, now.note, now.steps_per_second) == (5, "loss 2.000 validation 50.0%", 4.0)
 
 
 def test_a_loss_that_is_no_number_is_not_shown(tmp_path):
     folder = RunFolder(tmp_path / "run")
     write_log(folder, LOG)
-    assert moment(folder).note == "validation 50.0%"
+    assert moment(folder, ACCURACY).note == "validation 50.0%"
 
 
 def test_the_table_shows_runs_that_move_first_and_counts_the_rest(tmp_path):
@@ -48,6 +51,19 @@ def test_the_table_shows_runs_that_move_first_and_counts_the_rest(tmp_path):
     assert "0 of 3 runs done, 1 running" in lines[0]
     assert lines[2].split()[:5] == ["listops", "linear", "2", "running", "6/12"]
     assert "and 1 more" in lines[-1]
+
+
+def test_names_and_the_time_left_are_whole_at_80_columns(tmp_path):
+    sweep = begin(tmp_path)
+    sweep.entries[2].standing = "running"
+    write_log(RunFolder.of(tmp_path / "runs", RECIPES[2]), LOG)
+    names = Names("pathfinder-256", "image-transformer", "0")
+    sweep.entries[0].planned = dataclasses.replace(sweep.entries[0].planned, names=names)
+    sweep.entries[0].standing, sweep.entries[0].reason = "failed", "no luck " * 20
+    text = drawn(sweep, width=80)
+    assert "pathfinder-256  image-transformer  0     failed" in text
+    assert text.splitlines()[2].rstrip().endswith("3 s")
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_what_a_run_says_is_neither_markup_nor_more_than_a_line(tmp_path):

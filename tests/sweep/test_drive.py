@@ -2,13 +2,13 @@ import threading
 import time
 
 import pytest
-from store.test_folder import record
+from records.test_folder import record
 from sweep.crews import BUSY, FAILED, KILLED, RECIPES, PretendedCrew, begin
 from training.runs import small_recipe
 
 from longarena.data.files import locked
 from longarena.progress import SILENT
-from longarena.store.folder import read_records, write_record
+from longarena.records.folder import read_records, write_record
 from longarena.sweep.display import Silent
 from longarena.sweep.drive import drive, prepare_all
 from longarena.sweep.worker import Outcome
@@ -134,7 +134,7 @@ def test_a_stop_reaches_the_runs_under_way_and_begins_no_more(tmp_path):
 
 
 def test_runs_whose_data_cannot_be_had_fail_before_they_start(tmp_path):
-    other = small_recipe("linear", "task.variant=nowhere")
+    other = small_recipe("linear", "task.data=nowhere")
     sweep = begin(tmp_path, [RECIPES[0], other])
     prepare_all(sweep, SILENT)
     assert [entry.standing for entry in sweep.entries] == ["waiting", "failed"]

@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from sweep.test_local import wait_until
 from training.runs import small_recipe
 
 from longarena.errors import UserError
-from longarena.store.folder import read_records
+from longarena.records.folder import read_records
 from longarena.sweep import on_ray, sweep
 from longarena.sweep.ray import LOOPBACK, STAY_ON_LOOPBACK, connect
 
@@ -32,16 +33,33 @@ LOOPBACKS = (
 
 
 def listening():
-    """The addresses and ports on which anything listens."""
+    """The addresses on which this process and its descendants listen, as the kernel writes them.
+
+    Other tests run beside this one, and what they listen on is not Ray's.
+    """
+    sockets = {str(link) for pid in descendants(os.getpid()) for link in open_files(pid)}
     tables = [Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6")]
     rows = [line.split() for table in tables for line in table.splitlines()[1:]]
-    return {row[1] for row in rows if row[3] == "0A"}
+    return {row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
 
 
-@pytest.fixture
-def before():
-    """What listened before the cluster did."""
-    return listening()
+def descendants(pid):
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    found = {pid}
+    with suppress(OSError):
+        tasks = children.parent.parent.glob("*/children")
+        for child in " ".join(task.read_text() for task in tasks).split():
+            found |= descendants(int(child))
+    return found
+
+
+def open_files(pid):
+    found = []
+    with suppress(OSError):
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                found.append(entry.readlink())
+    return found
 
 
 @pytest.fixture
@@ -57,9 +75,11 @@ def cluster(monkeypatch):
     made.shutdown()
 
 
-def test_no_run_is_lost_or_counted_twice_when_a_node_dies(tmp_path, before, cluster):
+def test_no_run_is_lost_or_counted_twice_when_a_node_dies(tmp_path, cluster):
     second = cluster.add_node(**NODE)
-    assert all(address.startswith(LOOPBACKS) for address in listening() - before)
+    addresses = listening()
+    assert addresses
+    assert all(address.startswith(LOOPBACKS) for address in addresses)
     recipes = [small_recipe("linear", *LONGER, f"seed={seed}") for seed in range(3)]
     runs = tmp_path / "runs"
     ended_before = []

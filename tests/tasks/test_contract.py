@@ -35,7 +35,7 @@ def prepared(name, tmp_path_factory):
         task = build(name, {}, SIZE)
         return task, prepare(task, folder)
     store = prepare(build(name, {}), folder, SMALL[name](folder))
-    return build(name, {}, variant="small"), store
+    return build(name, {}, data="small"), store
 
 
 def rows(store, split):
@@ -47,7 +47,8 @@ def rows(store, split):
 
 
 def test_the_card_is_complete(name):
-    card = build(name, {}).card
+    task = build(name, {})
+    card, signature = task.card, task.signature
     assert card.name == name
     assert card.version >= 1
     assert set(card.sizes) == set(SPLITS)
@@ -55,7 +56,7 @@ def test_the_card_is_complete(name):
     texts = [card.title, card.question, card.splits, card.source, card.licence, card.citation]
     assert all(texts)
     if card.image_shape:
-        assert card.max_length == np.prod(card.image_shape)
+        assert signature.max_length == np.prod(card.image_shape)
 
 
 def test_every_split_has_its_size(prepared):
@@ -70,12 +71,12 @@ def test_every_split_has_its_size(prepared):
 def test_labels_tokens_and_lengths_are_in_range(prepared, split):
     task, store = prepared
     examples = store.split(split)
-    assert store.num_sequences == task.card.num_sequences
-    assert 0 <= examples.labels.min() <= examples.labels.max() < task.card.num_classes
-    assert int(examples.tokens.max()) + 1 < task.card.vocab_size
-    assert examples.lengths.max() <= task.card.max_length
+    assert store.num_sequences == task.signature.num_sequences
+    assert 0 <= examples.labels.min() <= examples.labels.max() < task.signature.num_classes
+    assert int(examples.tokens.max()) + 1 < task.signature.vocab_size
+    assert examples.lengths.max() <= task.signature.max_length
     if task.card.image_shape:
-        assert (examples.lengths == task.card.max_length).all()
+        assert (examples.lengths == task.signature.max_length).all()
 
 
 def test_no_example_is_in_two_splits(prepared):

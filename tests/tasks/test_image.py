@@ -84,14 +84,14 @@ def test_a_grey_npz_is_taken_as_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"x_train": np.zeros((20, 32, 31), np.uint8)}, r"shape \(20, 32, 31\) are no 32 x 32"),
+        ({"x_train": np.zeros((20, 32, 31), np.uint8)}, r"shape \(20, 32, 31\) are not 32 x 32"),
         ({"x_train": np.zeros((20, 32, 32))}, "float64 of shape"),
-        ({"x_train": np.zeros((20, 32, 32, 3), np.uint8)}, "no 32 x 32 grey"),
+        ({"x_train": np.zeros((20, 32, 32, 3), np.uint8)}, "not 32 x 32 grey"),
         ({"y_test": np.full(10, 10)}, "labels outside 0 to 9"),
         ({"y_test": np.full(10, -1)}, "labels outside 0 to 9"),
-        ({"y_test": np.zeros(9, np.uint8)}, "no 10 labels"),
+        ({"y_test": np.zeros(9, np.uint8)}, "not 10 labels"),
         ({"y_test": np.zeros(10)}, "float64 of shape"),
-        ({"y_test": np.array([None] * 10)}, "no .npz with x_train"),
+        ({"y_test": np.array([None] * 10)}, "not an .npz with x_train"),
     ],
 )
 def test_an_npz_of_another_shape_is_refused(tmp_path, changed, message):
@@ -102,14 +102,14 @@ def test_an_npz_of_another_shape_is_refused(tmp_path, changed, message):
 @pytest.mark.parametrize("content", [b"", b"no zip at all", b"PK\x03\x04 cut"])
 def test_what_is_no_npz_is_refused(tmp_path, content):
     (tmp_path / "bad.npz").write_bytes(content)
-    with pytest.raises(UserError, match=r"bad\.npz is no \.npz"):
+    with pytest.raises(UserError, match=r"bad\.npz is not an \.npz"):
         read(tmp_path / "bad.npz")
 
 
 def test_a_cut_npz_is_refused(tmp_path):
     path = grey_npz(tmp_path / "grey.npz")
     path.write_bytes(path.read_bytes()[:-2000])
-    with pytest.raises(UserError, match=r"is no \.npz"):
+    with pytest.raises(UserError, match=r"is not an \.npz"):
         read(path)
 
 
@@ -128,9 +128,9 @@ def test_a_missing_batch_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\x00" * 3072, "no whole number of 3073-byte records"),
+        (b"\x00" * 3072, "not a whole number of 3073-byte records"),
         (b"\x0a" + b"\x00" * 3072, "labels outside 0 to 9"),
-        (b"", "no 32 x 32 grey"),
+        (b"", "not 32 x 32 grey"),
     ],
 )
 def test_a_bad_record_is_named(tmp_path, content, message):
@@ -153,11 +153,11 @@ class Trap:
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
-        ([1, 2], "holds no dictionary"),
+        ([1, 2], "does not hold a dictionary"),
         ({b"labels": [1]}, "has no data"),
         ({b"data": np.zeros((1, 3071), np.uint8), b"labels": [1]}, "has no data of 3072"),
         ({b"data": np.zeros((1, 3072)), b"labels": [1]}, "has no data of 3072"),
-        ({b"data": np.zeros((1, 3072), np.uint8)}, "are no 1 labels"),
+        ({b"data": np.zeros((1, 3072), np.uint8)}, "are not 1 labels"),
         ({b"data": np.zeros((1, 3072), np.uint8), b"labels": [12]}, "labels outside"),
     ],
 )
@@ -178,7 +178,7 @@ def test_a_pickle_runs_nothing(tmp_path):
 
 def test_a_cut_pickle_is_refused():
     content = python_2_pickle({b"data": np.zeros((2, 3072), np.uint8), b"labels": [1, 2]})
-    with pytest.raises(UserError, match="batch is no pickle"):
+    with pytest.raises(UserError, match="batch is not a pickle"):
         read_pickle("batch", content[:100])
 
 

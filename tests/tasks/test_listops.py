@@ -65,7 +65,7 @@ def test_the_tree_ends_in_the_answer(generated):
 
 @pytest.mark.parametrize("options", [{"max_depth": 1}, {"max_length": 501, "max_depth": 2}])
 def test_too_few_expressions_are_reported(options, monkeypatch):
-    monkeypatch.setattr("longarena.tasks.listops.draw_accepted", lambda *arguments: (0, 0))
+    monkeypatch.setattr("longarena.tasks.generate.listops.draw_accepted", lambda *arguments: (0, 0))
     with pytest.raises(UserError, match="too few expressions"):
         prepare(build("listops", options), default_home())
 
@@ -91,11 +91,11 @@ def test_options_of_the_generator_do_not_go_with_a_source(tmp_path):
         (b"( [MAX 2 ) ]\t2\n", "does not begin with the columns Source and Target"),
         (b"", "does not begin with the columns"),
         (HEADER + b"[MAX 2 3 ]\n", "line 2: 1 columns instead of 2"),
-        (HEADER + b"[MAX 2 3 ]\t3\n[AVG 2 3 ]\t2\n", "line 3: this is no expression"),
-        (HEADER + b"\t2\n", "line 2: this is no expression of 1 to 1999 tokens"),
-        (HEADER + b"[MAX " + b"1 " * 2000 + b"]\t1\n", "no expression of 1 to 1999 tokens"),
-        (HEADER + b"[MAX 2 3 ]\t12\n", "the answer '12' is no digit"),
-        (HEADER + b"[MAX 2 3 ]\tx\n", "the answer 'x' is no digit"),
+        (HEADER + b"[MAX 2 3 ]\t3\n[AVG 2 3 ]\t2\n", "line 3: this is not an expression"),
+        (HEADER + b"\t2\n", "line 2: this is not an expression of 1 to 1999 tokens"),
+        (HEADER + b"[MAX " + b"1 " * 2000 + b"]\t1\n", "not an expression of 1 to 1999 tokens"),
+        (HEADER + b"[MAX 2 3 ]\t12\n", "the answer '12' is not a digit"),
+        (HEADER + b"[MAX 2 3 ]\tx\n", "the answer 'x' is not a digit"),
         (HEADER, "has no rows"),
     ],
 )

@@ -52,7 +52,7 @@ def test_the_release_is_split_in_a_fixed_way(tmp_path):
     everything = [row for rows in found.values() for row in rows]
     assert all(first[2] == label for first, label in everything)
     assert len(set(everything)) == 20
-    assert store.facts["dataset"] == "some"
+    assert store.facts["data"] == "some"
     backwards = dict(reversed(release().items()))
     again, _ = read(write_tree(tmp_path / "other" / "tree", backwards))
     assert again.fingerprint == store.fingerprint
@@ -99,7 +99,7 @@ def test_metadata_may_be_an_array_of_strings_but_no_pickle(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"imgs/2/sample_3.png": b"GIF89a"}, r"sample_3\.png is no grey PNG"),
+        ({"imgs/2/sample_3.png": b"GIF89a"}, r"sample_3\.png is not a grey PNG"),
         (
             {"imgs/2/sample_3.png": encode(np.zeros((8, 8), np.uint8))},
             r"sample_3\.png has \(8, 8\)",
@@ -117,7 +117,7 @@ def test_what_is_wrong_with_a_source_is_said_in_one_line(tmp_path, changed, mess
     with pytest.raises(UserError, match=message) as error:
         read(write_tar(tmp_path / "bad.tar.gz", members))
     assert "\n" not in str(error.value)
-    assert not list((tmp_path / "home").rglob("store.json"))
+    assert not list((tmp_path / "home").rglob("dataset.json"))
 
 
 @pytest.mark.parametrize("difficulty", [6, 14])

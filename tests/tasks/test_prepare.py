@@ -7,7 +7,7 @@ import pytest
 from data.server import serving
 from tasks import sources
 
-from longarena.data import download as download_module
+from longarena.data import fetch as fetch_module
 from longarena.data.archive import reading
 from longarena.data.download import Download
 from longarena.errors import UserError
@@ -62,18 +62,18 @@ def left(home):
 def test_other_data_becomes_a_variant_named_after_its_file(home, mini):
     store = prepare(build("retrieval", {}), home, mini)
     assert store.folder == home / "retrieval" / "v1,aan-mini"
-    assert store.facts["dataset"] == "aan-mini"
-    chosen = build("retrieval", {}, variant="aan-mini")
+    assert store.facts["data"] == "aan-mini"
+    chosen = build("retrieval", {}, data="aan-mini")
     assert chosen.variant == "aan-mini"
     assert open_prepared(chosen, home).fingerprint == store.fingerprint
-    with pytest.raises(UserError, match=r"not prepared .*--set task\.variant=aan-mini"):
+    with pytest.raises(UserError, match=r"not prepared .*--set task\.data=aan-mini"):
         open_prepared(build("retrieval", {}), home)
 
 
 def test_data_with_the_official_row_counts_is_the_task_itself(home, mini, official_is_tiny):
     store = prepare(build("retrieval", {}), home, mini)
     assert store.folder == home / "retrieval" / "v1"
-    assert store.facts["dataset"] == ""
+    assert store.facts["data"] == ""
 
 
 def test_the_release_of_a_generated_task_is_a_variant(home, tmp_path, official_is_tiny):
@@ -87,18 +87,18 @@ def test_the_release_of_a_generated_task_is_a_variant(home, tmp_path, official_i
 
 def test_no_other_data_can_take_the_name_of_the_release(home, tmp_path):
     source = sources.write_tar(tmp_path / "release.tar.gz", sources.listops())
-    assert prepare(build("listops", {}), home, source).facts["dataset"] == "release-data"
+    assert prepare(build("listops", {}), home, source).facts["data"] == "release-data"
 
 
 def test_a_name_can_be_chosen(home, mini):
-    store = prepare(build("retrieval", {}, variant="mine"), home, mini)
+    store = prepare(build("retrieval", {}, data="mine"), home, mini)
     assert store.folder.name == "v1,mine"
 
 
 @pytest.mark.parametrize("name", ["a,b", "size=1", "../up", "a/b"])
 def test_a_name_that_would_confuse_folders_is_refused(name):
-    with pytest.raises(UserError, match="no name of data"):
-        build("text", {}, variant=name)
+    with pytest.raises(UserError, match="cannot name data"):
+        build("text", {}, data=name)
 
 
 def test_options_size_and_data_stand_in_the_variant(home, mini):
@@ -147,7 +147,7 @@ def test_without_source_the_official_archive_is_downloaded(
 
 
 def test_without_network_nothing_is_left_but_a_line(home, monkeypatch):
-    monkeypatch.setattr(download_module, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(fetch_module, "PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(Text, "download", Download("http://127.0.0.1:9/imdb.tar.gz", None))
     with pytest.raises(UserError, match=r"fetch http://127\.0\.0\.1:9/imdb\.tar\.gz .*--source"):
         prepare(build("text", {}), home)
@@ -156,7 +156,7 @@ def test_without_network_nothing_is_left_but_a_line(home, monkeypatch):
 
 def test_data_without_an_address_is_not_downloaded(home):
     with pytest.raises(UserError, match="aan-mini cannot be downloaded"):
-        prepare(build("retrieval", {}, variant="aan-mini"), home)
+        prepare(build("retrieval", {}, data="aan-mini"), home)
 
 
 def test_a_source_that_is_not_there_is_named(home, tmp_path):
@@ -170,7 +170,7 @@ def test_a_cut_archive_leaves_what_was_there(home, mini, tmp_path):
     with pytest.raises(UserError, match=r"aan-mini\.tar\.xz .*cut off"):
         prepare(build("retrieval", {}), home, mini)
     assert left(home) == ["v1,aan-mini"]
-    after = open_prepared(build("retrieval", {}, variant="aan-mini"), home)
+    after = open_prepared(build("retrieval", {}, data="aan-mini"), home)
     assert after.fingerprint == before.fingerprint
 
 
@@ -181,7 +181,7 @@ def test_a_full_disk_leaves_what_was_there(home, tmp_path):
     with limited_files(20_000), pytest.raises(UserError, match=r"preparing text .* too large"):
         prepare(build("text", {}), home, source)
     assert left(home) == ["v1,small"]
-    after = open_prepared(build("text", {}, variant="small"), home)
+    after = open_prepared(build("text", {}, data="small"), home)
     assert after.fingerprint == before.fingerprint
 
 
@@ -201,7 +201,7 @@ def test_a_second_process_is_refused_and_the_first_ends_well(home, mini, monkeyp
         assert started.wait(10)
         assert [each.state for each in listing(home)] == ["being prepared"]
         with pytest.raises(UserError, match="being prepared by another process"):
-            prepare(build("retrieval", {}, variant="aan-mini"), home, mini)
+            prepare(build("retrieval", {}, data="aan-mini"), home, mini)
     finally:
         go_on.set()
         first.join()
@@ -225,10 +225,10 @@ def test_a_damaged_store_is_refused_and_listed(home, mini):
 )
 def test_a_store_of_another_version_is_refused(home, mini, change, message):
     store = prepare(build("retrieval", {}), home, mini)
-    path = store.folder / "store.json"
+    path = store.folder / "dataset.json"
     path.write_text(json.dumps(change(json.loads(path.read_text()))))
     with pytest.raises(UserError, match=message):
-        open_prepared(build("retrieval", {}, variant="aan-mini"), home)
+        open_prepared(build("retrieval", {}, data="aan-mini"), home)
 
 
 def test_the_listing_tells_place_size_and_fingerprint(home, mini):

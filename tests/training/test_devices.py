@@ -6,11 +6,12 @@ import subprocess
 import sys
 
 import pytest
-from cli.commands import SMALL_WORDS, call
+from cli.commands import SMALL_WORDS, assert_refused, call
 from training.runs import small_recipe
 
 from longarena.errors import UserError
 from longarena.training.devices import check_shares, started_by_torchrun
+from longarena.training.loop import train
 
 pytestmark = pytest.mark.slow
 
@@ -19,15 +20,24 @@ WORDS = ["train", "listops", "transformer", *SMALL_WORDS, "--set", "model.dropou
 
 @pytest.fixture(scope="module")
 def losses(tmp_path_factory):
-    """The training losses and the record, by the number of devices."""
-    found = {}
-    for devices in (1, 2):
-        folder = tmp_path_factory.mktemp(f"devices{devices}")
-        words = [*WORDS, "--devices", devices]
-        code, output, errors = call(*words, folder=folder, LONGARENA_HOME=str(folder / "home"))
-        assert code == 0, errors
-        found[devices] = read_losses(folder), json.loads(output)
-    return found
+    """The training losses and the metrics, by the number of devices."""
+    return {1: train_by_one(tmp_path_factory), 2: train_by_two(tmp_path_factory)}
+
+
+def train_by_one(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("one")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LONGARENA_HOME", str(folder / "home"))
+        record = train(small_recipe("transformer", "model.dropout=0.0"), folder / "runs")
+    return read_losses(folder), record.metrics.test.loss
+
+
+def train_by_two(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("two")
+    words = [*WORDS, "--devices", 2]
+    code, output, errors = call(*words, folder=folder, LONGARENA_HOME=str(folder / "home"))
+    assert code == 0, errors
+    return read_losses(folder), json.loads(output)["metrics"]["test"]["loss"]
 
 
 def read_losses(folder):
@@ -41,15 +51,12 @@ def test_two_processes_have_the_loss_curve_of_one(losses):
 
 
 def test_two_processes_reach_the_score_of_one(losses):
-    one, two = (losses[devices][1]["metrics"]["test"] for devices in (1, 2))
-    assert two["loss"] == pytest.approx(one["loss"], rel=1e-3)
+    assert losses[2][1] == pytest.approx(losses[1][1], rel=1e-3)
 
 
-def test_more_processes_than_examples_are_refused(tmp_path):
-    words = [*WORDS, "--set", "batch_size=1", "--devices", 2]
-    code, _, errors = call(*words, folder=tmp_path)
-    assert code == 2
-    assert "2 devices cannot share a batch of 1" in errors
+def test_more_processes_than_examples_are_refused(run):
+    ended = run(*WORDS, "--set", "batch_size=1", "--devices", "2")
+    assert_refused(ended, "2 devices cannot share a batch of 1")
 
 
 def test_more_parts_than_examples_are_refused():

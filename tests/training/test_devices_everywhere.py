@@ -10,6 +10,7 @@ import socket
 
 import pytest
 import torch
+from representatives import mark_others
 from training.runs import small_recipe
 
 from longarena.attention import MIXERS, find
@@ -91,14 +92,14 @@ def whole(mixer, tmp_path):
     return outcome(tmp_path / "whole", recipe)
 
 
-@pytest.mark.parametrize("mixer", MIXERS)
+@pytest.mark.parametrize("mixer", mark_others(MIXERS))
 def test_two_processes_learn_what_one_learns(mixer, whole, tmp_path):
     recipe = recipe_of(mixer)
     assert train_by_two(recipe, tmp_path / "two") == [TRAINED, TRAINED]
     assert_alike(outcome(tmp_path / "two", recipe), whole)
 
 
-@pytest.mark.parametrize("mixer", WITH_DRAWS_STATE_OR_LOSS)
+@pytest.mark.parametrize("mixer", mark_others(WITH_DRAWS_STATE_OR_LOSS))
 def test_a_batch_in_uneven_parts_teaches_what_the_whole_does(mixer, whole, tmp_path):
     recipe = recipe_of(mixer, "accumulate=3")
     train(recipe, tmp_path / "parts")

@@ -7,7 +7,6 @@ from training.runs import small_recipe
 from training.test_loop import train_until, without_clock
 
 from longarena.training import run as run_module
-from longarena.training.evaluate import Evaluation
 from longarena.training.folder import RunFolder
 from longarena.training.loop import train
 
@@ -17,18 +16,14 @@ RECIPE = small_recipe("linear", "evaluate_every=1", "patience=3", "checkpoint_ev
 @pytest.fixture(autouse=True)
 def best_at_step_four(monkeypatch):
     """Validation gets better until step 4 and never after."""
-    evaluate, validate = run_module.evaluate, run_module.Run._validate
+    judge, validate = run_module.split_score, run_module.Run._validate
 
     def scored_by_step(self):
-        def scored(*given):
-            found = evaluate(*given)
-            accuracy = min(self.state.step, 4) / 10
-            return Evaluation(
-                found.score.model_copy(update={"accuracy": accuracy}), found.confusion
-            )
+        def scored(tally):
+            return judge(tally).model_copy(update={"value": min(self.state.step, 4) / 10})
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(run_module, "evaluate", scored)
+            patch.setattr(run_module, "split_score", scored)
             return validate(self)
 
     monkeypatch.setattr(run_module.Run, "_validate", scored_by_step)

@@ -8,9 +8,12 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from training.runs import small_recipe
 
+from longarena.data import dataset
 from longarena.data.files import locked
 from longarena.errors import UserError
-from longarena.store.folder import read_records
+from longarena.records.answers import answers_path, read_answers
+from longarena.records.folder import read_records, record_path
+from longarena.records.record import is_significant
 from longarena.training import run as run_module
 from longarena.training.folder import RunFolder, all_runs, find_run
 from longarena.training.loop import evaluate_run, train
@@ -29,20 +32,22 @@ def lines(folder):
 def without_clock(record):
     clock = {"steps_per_second", "tokens_per_second", "peak_resident_bytes", "train_seconds"}
     metrics = record.metrics.model_dump(exclude=clock)
-    return metrics, record.curve, record.recipe, record.fingerprint, record.status
+    curve = record.curve.model_dump(exclude={"seconds"})
+    rest = (record.recipe, record.fingerprint, record.status, record.answers)
+    return metrics, curve, *rest
 
 
 def train_until(step, recipe, runs):
     """Train, and have the process asked to stop while it takes this step."""
-    take_step = run_module.Run._step
+    take_step = run_module.take_step
 
-    def step_and_stop(self, *batch):
-        take_step(self, *batch)
-        if self.state.step == step:
+    def step_and_stop(learner, batch, at):
+        if at + 1 == step:
             os.kill(os.getpid(), signal.SIGTERM)
+        return take_step(learner, batch, at)
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Interrupted) as stopped:
-        patch.setattr(run_module.Run, "_step", step_and_stop)
+        patch.setattr(run_module, "take_step", step_and_stop)
         train(recipe, runs)
     return str(stopped.value)
 
@@ -132,8 +137,8 @@ def test_evaluating_a_run_repeats_its_score_and_changes_nothing(tmp_path):
     finished = train(small_recipe("linear", "checkpoint_every=5"), tmp_path / "runs")
     folder = find_run(tmp_path / "runs", finished.id[:4])
     log = folder.log.read_text()
-    assert evaluate_run(folder, "test") == finished.metrics.test
-    assert evaluate_run(folder, "valid") == finished.metrics.valid
+    assert evaluate_run(folder, "test").score == finished.metrics.test
+    assert evaluate_run(folder, "valid").score == finished.metrics.valid
     assert folder.log.read_text() == log
 
 
@@ -189,14 +194,42 @@ def test_a_run_that_answers_better_than_a_constant_has_not_collapsed(tmp_path, m
     """A loss can be as high as that of a constant although most answers are right."""
     monkeypatch.setattr("longarena.training.loop.COLLAPSE_MARGIN", 1.0)  # whatever the loss
     record = train(small_recipe("transformer", *LEARNING, "task.size=0.1"), tmp_path / "runs")
-    assert record.metrics.test.is_above(record.metrics.majority)
+    test = record.metrics.test
+    assert is_significant(record.metric, test.value, record.metrics.level, test.error)
     assert record.status == "finished"
 
 
 def test_the_confusion_adds_up_to_the_test_accuracy(finished):
-    rows, test = finished.metrics.confusion, finished.metrics.test
+    rows, test = finished.metrics.details["confusion"], finished.metrics.test
     assert sum(map(sum, rows)) == test.examples
-    assert sum(rows[i][i] for i in range(len(rows))) == round(test.accuracy * test.examples)
+    assert sum(rows[i][i] for i in range(len(rows))) == round(test.value * test.examples)
+
+
+def test_the_answers_lie_beside_the_record_and_add_up_to_its_score(finished, tmp_path):
+    folder = RunFolder.of(tmp_path / "runs", finished.recipe)
+    path = record_path(tmp_path / "runs" / "records", finished)
+    answers = read_answers(answers_path(path))
+    assert answers.digest == finished.answers == folder.read_answers(finished).digest
+    assert answers.scores.mean() == pytest.approx(finished.metrics.test.value)
+
+
+def test_the_curve_has_the_seconds_of_its_steps(finished):
+    curve = finished.curve
+    assert len(curve.steps) == len(curve.seconds) == len(curve.values) > 0
+    assert curve.seconds == sorted(curve.seconds)
+    assert curve.values[-1] == pytest.approx(finished.metrics.valid.value, abs=1)
+
+
+def test_data_is_read_through_once(tmp_path, monkeypatch):
+    recipe, hashed = small_recipe(), []
+    fingerprint = dataset._fingerprint
+    monkeypatch.setattr(
+        dataset, "_fingerprint", lambda *given: hashed.append(given[0]) or fingerprint(*given)
+    )
+    train(recipe, tmp_path / "runs")
+    assert len(hashed) == 1, "once while it is written"
+    train(small_recipe("linear", "seed=1"), tmp_path / "runs")
+    assert len(hashed) == 2, "once when it is opened"
 
 
 def test_smoothed_labels_change_the_training_but_not_what_is_written(finished, tmp_path):

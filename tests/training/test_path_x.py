@@ -14,9 +14,9 @@ MOST_BYTES = 400e6  # one matrix of 16,384 x 16,384 numbers has 1,074 MB
 @pytest.mark.parametrize("mixer", ["linear", "local", "sinkhorn"])
 def test_a_step_on_path_x_needs_no_square_of_its_length(mixer):
     assert MIXERS[mixer].card.exponent < 2
-    card = tasks.build("path-x", {}).card
-    assert card.max_length == 16_384
-    work = prepare(SHAPES["small"].with_mixer(mixer, {}), card, batch_size=1)
+    signature = tasks.build("path-x", {}).signature
+    assert signature.max_length == 16_384
+    work = prepare(SHAPES["small"].with_mixer(mixer, {}), signature, batch_size=1)
     before = work.loss().item()
     assert allocations(work.train).peak_bytes < MOST_BYTES
     assert work.loss().item() < before

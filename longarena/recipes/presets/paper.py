@@ -11,19 +11,19 @@ Schedule:  ListOps, Text, Retrieval: rate * min(1, s / w) / sqrt(max(s, w)), `rs
 Trap:      Retrieval ends at step 5,000, inside its warm-up of 8,000: its rate never passes 3.5e-4.
            That is the published setting, and perhaps why others score 20 points more.
 
-Choice: masked-mean pooling everywhere. There it is CLS, whose mask is a copy of the first token's
-        (on Retrieval simply the first byte, though called CLS), or a mean that counts padding; and
+Choice: masked-mean pooling everywhere. The release pools by CLS, whose mask is a copy of the first
+        token's (on Retrieval it is simply the first byte), or by a mean that counts padding; and
         with CLS a local mechanism would judge by one block.
 Choice: Text has 4,000 bytes, the longest of the paper's lengths; its file says 1,000.
 Choice: Pathfinder's Performer has the values with which a maintainer corrected the file (issue 37),
         and Image's BigBird the 4 heads that its file misspells.
-Choice: the Reformer's queries are as wide as its tokens: there the 32 of its files is never read.
+Choice: the Reformer's queries are as wide as its tokens: the release never reads its file's 32.
 Choice: options of mechanisms are this project's defaults (so blocks of 64, where the release has 50
-        on text). The files' own are partly never passed on, and Performer's 2 features a mistake.
-Choice: attention weights have no dropout; there it is 0.2 on Image and 0.1 elsewhere.
-Choice: the cosine reaches zero at the last step. There its cycle is as long as the training with
-        the warm-up, so it never quite ends; the two differ by less than 1 % of the peak.
-Choice: the best checkpoint by validation is tested; there it is the last.
+        on text). The release never passes on some of its own, and Performer's 2 are a mistake.
+Choice: attention weights have no dropout; in the release it is 0.2 on Image and 0.1 elsewhere.
+Choice: the cosine reaches zero at the last step. In the release its cycle includes the warm-up, so
+        it never quite ends; the two differ by less than 1 % of the peak.
+Choice: the best checkpoint by validation is tested; the release tests the last.
 """
 
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ class Size:
     weight_decay: float | None = None
 
 
-# batch, steps, warm-up, evaluation every so many steps, rate, schedule, positions, weight decay
+# batch, steps, warm-up, steps between evaluations, rate, schedule, positions, weight decay
 TRAININGS = {
     "listops": Training(32, 5_000, 1_000, 50, 0.05, "rsqrt", "sinusoidal", 0.1),
     "text": Training(
@@ -117,6 +117,8 @@ OWN_SIZES = {
 
 def paper(task: str, mixer: str, seed: int) -> Recipe | None:
     """Train as the configuration files of the official release say, corrected: for GPUs."""
+    if task not in TRAININGS:
+        return None
     training = TRAININGS[task]
     size = OWN_SIZES.get(task, {}).get(mixer, BASE_SIZES[task])
     decay = training.weight_decay if size.weight_decay is None else size.weight_decay

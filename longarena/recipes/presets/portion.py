@@ -1,13 +1,13 @@
 """A portion of a task for a small model: what the presets `quick` and `cpu` have in common.
 
 The model is that of `small`; the rate is 2e-3 with a tenth of the steps as warm-up and a cosine,
-found by trial: with the 1e-4 of `small` nothing would be learnt in so few steps.
+found by trial: with the 1e-4 of `small` a model learns nothing in so few steps.
 """
 
 from dataclasses import dataclass, field
 
-from longarena import tasks
 from longarena.options import Value
+from longarena.recipes.presets.outside import version_of
 from longarena.recipes.presets.small import two_layers
 from longarena.recipes.recipe import Optimiser, Recipe, TaskChoice
 from longarena.recipes.schedule import Schedule
@@ -25,7 +25,7 @@ class Portion:
 
     def recipe(self, preset: str, task: str, mixer: str, seed: int) -> Recipe:
         """Complete the portion to a recipe."""
-        version = tasks.build(task, self.options).card.version
+        version = version_of(task)
         return Recipe(
             preset=preset,
             task=TaskChoice(name=task, version=version, options=self.options, size=self.size),

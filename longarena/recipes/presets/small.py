@@ -5,16 +5,16 @@ model: 2 layers, width 64, 2 heads, MLP 128, dropout 0.1, learned positions, mea
 optimiser: AdamW, betas 0.9 and 0.999, epsilon 1e-6, no weight decay, rate 1e-4, linear one-cycle;
 per task: batch, warm-up and steps from its LRA/code/lra_config.py.
 
-Choice: beta_1 stays 0.9; there OneCycleLR moves it between 0.95 and 0.85 unasked.
+Choice: beta_1 stays 0.9; in that code OneCycleLR moves it between 0.95 and 0.85 by default.
 Choice: dropout is on the outputs of the mixer, not on its weights.
-Choice: validation every 500 or 1,000 steps (there: 50 to 500, on parts of the set).
+Choice: validation every 500 or 1,000 steps (that code: 50 to 500, on parts of the set).
 Choice: Path-X and the larger Pathfinders, which that code does not have, follow its Pathfinder.
 """
 
 from dataclasses import dataclass
 
-from longarena import tasks
 from longarena.model.config import ModelConfig
+from longarena.recipes.presets.outside import is_outside, version_of
 from longarena.recipes.recipe import Optimiser, Recipe, TaskChoice
 from longarena.recipes.schedule import Schedule
 
@@ -41,12 +41,18 @@ LENGTHS = {
 }
 
 
+# for a task from outside, about which nothing is known
+OUTSIDE = Length(32, 1000, 10_000, 500)
+
+
 def small(task: str, mixer: str, seed: int) -> Recipe | None:
     """Train the 2 x 64 model of the Nystromformer family, full tasks and steps: for a GPU."""
-    length = LENGTHS[task]
+    length = LENGTHS.get(task, OUTSIDE if is_outside(task) else None)
+    if length is None:
+        return None
     return Recipe(
         preset="small",
-        task=TaskChoice(name=task, version=tasks.build(task, {}).card.version),
+        task=TaskChoice(name=task, version=version_of(task)),
         model=two_layers(mixer, dropout=0.1),
         optimiser=Optimiser(rate=1e-4, beta_1=0.9, beta_2=0.999, epsilon=1e-6, weight_decay=0.0),
         schedule=Schedule(kind="one-cycle", warmup_steps=length.warmup_steps),

@@ -1,42 +1,53 @@
-"""Every table that can be exported, built from records: one function per kind.
+"""Every table, made of findings: one entry per kind.
 
-    accuracy    one per preset and machine, comparable results; `accuracy-...-free` has the others
-    speed       training steps per second by length, one per session, the latest first
-    memory      peak of live tensors by length
-    limit       operations of a step as a share of the machine's matrix rate
-    cost        Mult-Adds per token by kind of layer, one per length
-    growth      exponents of time, memory and Mult-Adds with the length, beside the claim
-    families    the mechanisms by family, and where each stands here
-    ratios      speed and memory relative to the Transformer, here and in the paper
-    published   the numbers of the papers
+    scores       test scores, one per suite, preset and machine; `scores-...-free` has free results
+    speed        training steps per second by length, one per session, the latest first
+    memory       peak of live tensors by length
+    predictions  predictions per second by length
+    limit        operations of a step as a share of the machine's matrix rate
+    cost         Mult-Adds per token by kind of layer, one per length
+    growth       exponents of time, memory and Mult-Adds with the length, beside the claim
+    families     the mechanisms by family, and where each stands here
+    ratios       speed and memory relative to the Transformer, here and in the paper
+    beside       scores and costs here beside those of the papers
+    published    the numbers of the papers
+    runs         every run that has ended
+    curves       the validation scores of every run, over steps and seconds
 
 The name of a kind means all of its tables: `cost` is `cost-1024` and `cost-4096`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from longarena.report.table import Table
-from longarena.report.tables.accuracy import accuracy_tables
+from longarena.report.tables.beside import beside_tables
 from longarena.report.tables.costs import (
-    growth_tables,
-    limit_tables,
-    memory_tables,
-    speed_tables,
+    growth_table,
+    limit_table,
+    memory_table,
+    of_sessions,
+    prediction_table,
+    speed_table,
 )
 from longarena.report.tables.counts import count_tables
 from longarena.report.tables.families import family_tables
+from longarena.report.tables.kind import MEASURE, TRAIN, TableKind
 from longarena.report.tables.published import published_tables
-from longarena.report.tables.ratios import ratio_tables
-from longarena.store.folder import Records
+from longarena.report.tables.ratios import ratio_table
+from longarena.report.tables.runs import curve_tables, run_tables
+from longarena.report.tables.scores import score_tables
 
-TABLES: Mapping[str, Callable[[Records], list[Table]]] = {
-    "accuracy": accuracy_tables,
-    "speed": speed_tables,
-    "memory": memory_tables,
-    "limit": limit_tables,
-    "cost": count_tables,
-    "growth": growth_tables,
-    "families": family_tables,
-    "ratios": ratio_tables,
-    "published": published_tables,
+TABLES: Mapping[str, TableKind] = {
+    "scores": TableKind(score_tables, TRAIN),
+    "speed": TableKind(of_sessions(speed_table), MEASURE),
+    "memory": TableKind(of_sessions(memory_table), MEASURE),
+    "predictions": TableKind(of_sessions(prediction_table), f"{MEASURE} --inference"),
+    "limit": TableKind(of_sessions(limit_table), MEASURE),
+    "cost": TableKind(count_tables, MEASURE),
+    "growth": TableKind(of_sessions(growth_table), MEASURE),
+    "families": TableKind(family_tables, TRAIN),
+    "ratios": TableKind(of_sessions(ratio_table), MEASURE),
+    "beside": TableKind(beside_tables, f"{TRAIN} --preset small"),
+    "published": TableKind(published_tables, TRAIN),
+    "runs": TableKind(run_tables, TRAIN),
+    "curves": TableKind(curve_tables, TRAIN),
 }

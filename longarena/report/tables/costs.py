@@ -8,147 +8,153 @@ Choice: the spread of a speed is half the interquartile range of its turns, and 
 Choice: no exponent is the best one; between neighbours the noise would decide.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from longarena.measure.growth import Growth
-from longarena.measure.speed import spread
-from longarena.report import names
-from longarena.report.growth import growths
-from longarena.report.table import EMPTY, MISSING, Cell, Table, distinct, mark_columns
-from longarena.store.changes import write
-from longarena.store.costs import CostTable, StepCost, cost_tables
-from longarena.store.folder import Records
-from longarena.store.record import MeasureRecord
-from longarena.store.tables import Row, group
+from longarena.findings.costs import CostTable, StepCost
+from longarena.findings.growth import Growth, growths
+from longarena.findings.scores import Row as Mechanism
+from longarena.findings.timings import spread
+from longarena.report import formatting
+from longarena.report.findings import Findings
+from longarena.report.tables.mechanism import MECHANISM, mechanism
+from longarena.table.table import (
+    EMPTY,
+    MISSING,
+    Better,
+    Cell,
+    Column,
+    Row,
+    Table,
+    distinct,
+    mark_best,
+)
 
-Place = tuple[str, Row, int]
+SessionTable = Callable[[CostTable], Table | None]
 
 
-def sessions(records: Records) -> list[CostTable]:
-    """Return the sessions in which something was measured, the latest first."""
-    return [table for table in cost_tables(records.measurements) if table.costs]
+def of_sessions(make: SessionTable) -> Callable[[Findings], list[Table]]:
+    """Make a table of every session that has the numbers for it."""
+
+    def tables(found: Findings) -> list[Table]:
+        return distinct(table for session in found.costs if (table := make(session)))
+
+    return tables
 
 
-def speed_tables(records: Records) -> list[Table]:
+def speed_table(session: CostTable) -> Table | None:
     """Tabulate training steps per second."""
-    spreads = _spreads(records.measurements)
 
-    def cells(table: CostTable) -> Callable[[Row, int, StepCost], Cell]:
-        def cell(row: Row, length: int, cost: StepCost) -> Cell:
-            value = cost.steps_per_second
-            share = spreads.get((table.session, row, length))
-            deviation = None if share is None else value * share / 2
-            return Cell(names.digits(value), value, deviation, note=_ratio(cost.speed_ratio))
+    def cell(cost: StepCost) -> Cell:
+        value = cost.steps_per_second
+        deviation = value * spread(cost.turns) / 2 if len(cost.turns) > 1 else None
+        return Cell(formatting.digits(value), value, deviation, note=_ratio(cost.speed_ratio))
 
-        return cell
+    return _by_length(session, "speed", "Training steps per second", cell, "more")
 
-    found = sessions(records)
-    return distinct(
-        _by_length(each, "speed", "Training steps per second", cells(each), max) for each in found
+
+def memory_table(session: CostTable) -> Table | None:
+    """Tabulate the peak of live tensors."""
+
+    def cell(cost: StepCost) -> Cell:
+        note = _ratio(cost.memory_ratio)
+        return Cell(formatting.bytes_name(cost.peak_bytes), cost.peak_bytes, note=note)
+
+    return _by_length(session, "memory", "Peak memory of a training step", cell, "less")
+
+
+def prediction_table(session: CostTable) -> Table | None:
+    """Tabulate predictions per second, if they were timed."""
+
+    def cell(cost: StepCost) -> Cell:
+        value = cost.predictions_per_second
+        if value is None:
+            return MISSING
+        return Cell(formatting.digits(value), value, note=_ratio(cost.prediction_ratio))
+
+    if not any(cost.predictions_per_second for cost in session.costs.values()):
+        return None
+    return _by_length(session, "predictions", "Predictions per second", cell, "more")
+
+
+def limit_table(session: CostTable) -> Table | None:
+    """Tabulate the share of the machine's matrix rate that a training step reaches."""
+
+    def cell(cost: StepCost) -> Cell:
+        share = cost.limit_share
+        return MISSING if share is None else Cell(formatting.percent(share), 100 * share)
+
+    if not any(cost.limit_share for cost in session.costs.values()):
+        return None
+    title = "Share of the machine's matrix rate that a training step reaches, %,"
+    return _by_length(session, "limit", title, cell, "more")
+
+
+def growth_table(session: CostTable) -> Table | None:
+    """Tabulate the exponents of growth with the length."""
+    fitted = growths(session)
+    if not fitted:
+        return None
+    first, last = (formatting.length_name(session.lengths[end]) for end in (0, -1))
+    return Table(
+        name="growth",
+        title=f"Exponents of growth with the length, {first} to {last}",
+        columns=(
+            MECHANISM,
+            Column("Time"),
+            Column("Memory"),
+            Column("Mult-Adds", details=("of the mixer",), short="Mult-Adds of the mixer"),
+            Column("Claimed"),
+            Column("Verdict", "text"),
+        ),
+        rows=tuple(_growth_row(row, found) for row, found in fitted.items()),
+        note=where(session),
     )
 
 
-def memory_tables(records: Records) -> list[Table]:
-    """Tabulate the peak of live tensors in bytes."""
-
-    def cell(row: Row, length: int, cost: StepCost) -> Cell:
-        note = _ratio(cost.memory_ratio)
-        return Cell(names.bytes_name(cost.peak_bytes), cost.peak_bytes, note=note)
-
-    title = "Peak memory of a training step"
-    return distinct(_by_length(each, "memory", title, cell, min) for each in sessions(records))
-
-
-def limit_tables(records: Records) -> list[Table]:
-    """Tabulate the share of the machine's matrix rate that a training step reaches."""
-
-    def cell(row: Row, length: int, cost: StepCost) -> Cell:
-        share = cost.limit_share
-        return MISSING if share is None else Cell(names.percent(share), 100 * share)
-
-    title = "Operations of a training step as a percentage of the machine's matrix rate"
-    found = [each for each in sessions(records) if each.limits]
-    return distinct(_by_length(each, "limit", title, cell, max) for each in found)
-
-
-def growth_tables(records: Records) -> list[Table]:
-    """Tabulate the exponents of growth with the length."""
-    found = [(table, growths(table)) for table in sessions(records)]
-    return distinct(_growth(table, fitted) for table, fitted in found if fitted)
-
-
-def where(table: CostTable) -> str:
+def where(session: CostTable) -> str:
     """Say what was measured, and on what."""
-    model, machine = table.model, table.machine
+    model, machine = session.model, session.machine
     return (
         f"{model.depth} layers of width {model.width} with {model.num_heads} heads, "
-        f"batch {table.batch_size}, on {machine.accelerator or machine.processor}, "
+        f"batch {session.batch_size}, on {machine.accelerator or machine.processor}, "
         f"{machine.threads} threads."
     )
 
 
-def _spreads(measurements: Iterable[MeasureRecord]) -> dict[Place, float]:
-    """Return the spread at every place that had several turns, as a share of their median."""
-    places = group(
-        (record for record in measurements if record.metrics),
-        lambda r: (r.session, Row(r.model.mixer, write(r.model.options)), r.length),
-    )
-    seconds = {
-        place: [s for record in found if record.metrics for s in record.metrics.seconds_per_step]
-        for place, found in places.items()
-    }
-    return {place: spread(found) for place, found in seconds.items() if len(found) > 1}
-
-
 def _by_length(
-    table: CostTable,
+    session: CostTable,
     name: str,
     title: str,
-    cell: Callable[[Row, int, StepCost], Cell],
-    best: Callable[[Iterable[float]], float],
+    cell: Callable[[StepCost], Cell],
+    better: Better,
 ) -> Table:
+    def cell_at(row: Mechanism, length: int) -> Cell:
+        if (row, length) in session.costs:
+            return cell(session.costs[row, length])
+        reason = session.failures.get((row, length))
+        return Cell(reason, tone="failed") if reason else MISSING
+
     rows = [
-        (
-            Cell(names.row_name(row)),
-            *(
-                cell(row, length, table.costs[row, length])
-                if (row, length) in table.costs
-                else Cell(table.failures.get((row, length), MISSING.text))
-                for length in table.lengths
-            ),
-        )
-        for row in table.rows
+        Row((mechanism(row), *(cell_at(row, length) for length in session.lengths)))
+        for row in session.rows
     ]
-    has_ratios = any(cell.note for row in rows for cell in row)
-    return Table(
-        name=name,
-        title=f"{title} by sequence length",
-        columns=("Mechanism", *map(names.length_name, table.lengths)),
-        rows=mark_columns(rows, range(1, 1 + len(table.lengths)), best),
-        note="In brackets: relative to the Transformer. " * has_ratios + where(table),
+    has_ratios = any(cell.note for row in rows for cell in row.cells[1:])
+    lengths = map(formatting.length_name, session.lengths)
+    return mark_best(
+        Table(
+            name=name,
+            title=f"{title} by sequence length",
+            columns=(MECHANISM, *(Column(length, better=better) for length in lengths)),
+            rows=tuple(rows),
+            note="In brackets: relative to the Transformer. " * has_ratios + where(session),
+        )
     )
 
 
-def _growth(table: CostTable, fitted: dict[Row, Growth]) -> Table:
-    rows = [
-        (
-            Cell(names.row_name(row)),
-            _exponent(found.time),
-            _exponent(found.memory),
-            _exponent(found.mult_adds),
-            _exponent(found.claimed),
-            Cell("above its claim") if found.is_above_claim else EMPTY,
-        )
-        for row, found in fitted.items()
-    ]
-    lengths = [names.length_name(length) for length in table.lengths]
-    return Table(
-        name="growth",
-        title=f"Exponents of growth with the length, {lengths[0]} to {lengths[-1]}",
-        columns=("Mechanism", "Time", "Memory", "Mult-Adds of the mixer", "Claimed", "Verdict"),
-        rows=tuple(rows),
-        note=where(table),
-    )
+def _growth_row(row: Mechanism, found: Growth) -> Row:
+    verdict = Cell("above its claim", tone="failed") if found.is_above_claim else EMPTY
+    powers = (found.time, found.memory, found.mult_adds, found.claimed)
+    return Row((mechanism(row, has_family=False), *map(_exponent, powers), verdict))
 
 
 def _exponent(value: float | None) -> Cell:
@@ -156,4 +162,4 @@ def _exponent(value: float | None) -> Cell:
 
 
 def _ratio(value: float | None) -> str:
-    return "" if value is None else names.ratio(value)
+    return "" if value is None else formatting.ratio(value)

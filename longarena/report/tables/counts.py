@@ -1,51 +1,59 @@
 """What a model costs without a clock, as tables: Mult-Adds per token by kind of layer.
 
-One table per length, so that it can be read off where the feed-forward dominates and where the
-attention does. The least is the best, of parameters, training step and activations; to have no
-convolution is no merit.
+One table per length shows where the feed-forward dominates and where the attention does. The least
+is the best, of parameters, training step and activations; having no convolution is not a merit.
 """
 
-from longarena.report import names
-from longarena.report.table import Cell, Table, distinct, mark_columns
-from longarena.report.tables.costs import sessions, where
-from longarena.store.costs import CostTable
-from longarena.store.folder import Records
-from longarena.store.record import Cost
-from longarena.store.tables import BASELINE, Row
+from longarena.findings.costs import CostTable
+from longarena.findings.scores import BASELINE
+from longarena.findings.scores import Row as Mechanism
+from longarena.records.record import Cost
+from longarena.report import formatting
+from longarena.report.findings import Findings
+from longarena.report.tables.costs import where
+from longarena.report.tables.mechanism import MECHANISM, mechanism
+from longarena.table.table import Cell, Column, Row, Table, distinct, mark_best
 
 COLUMNS = (
-    *("Mechanism", "Parameters", "Attention", "Convolution", "Feed-forward", "Head, embedding"),
-    *("Training step", "Relative", "Activations"),
+    MECHANISM,
+    Column("Parameters", better="less"),
+    *map(Column, ("Attention", "Convolution", "Feed-forward", "Head, embedding")),
+    Column("Training step", better="less"),
+    Column("Relative", better="less"),
+    Column("Activations", better="less"),
 )
-MARKED = ("Parameters", "Training step", "Relative", "Activations")
 
 
-def count_tables(records: Records) -> list[Table]:
+def count_tables(found: Findings) -> list[Table]:
     """Tabulate the counts of every length at which there are any."""
-    return distinct(
-        _table(each, length)
-        for each in sessions(records)
-        for length in each.lengths
-        if _counts(each, length)
-    )
+    return distinct(table for session in found.costs for table in session_counts(session))
 
 
-def _counts(table: CostTable, length: int) -> dict[Row, Cost]:
-    found = {row: table.costs.get((row, length)) for row in table.rows}
+def session_counts(session: CostTable) -> list[Table]:
+    """Tabulate the counts of one session, from the shortest length to the longest."""
+    counts = [(length, _counts(session, length)) for length in session.lengths]
+    return [_table(session, length, found) for length, found in counts if found]
+
+
+def _counts(session: CostTable, length: int) -> dict[Mechanism, Cost]:
+    found = {row: session.costs.get((row, length)) for row in session.rows}
     return {row: cost.count for row, cost in found.items() if cost and cost.count}
 
 
-def _table(table: CostTable, length: int) -> Table:
-    counts = _counts(table, length)
-    base = counts.get(Row(BASELINE))
-    rows = [(Cell(names.row_name(row)), *_cells(cost, base)) for row, cost in counts.items()]
-    return Table(
-        name=f"cost-{length}",
-        title=f"Parameters and Mult-Adds per token at length {names.length_name(length)}",
-        columns=COLUMNS,
-        rows=mark_columns(rows, map(COLUMNS.index, MARKED), min),
-        note=f"Forward pass by kind of layer; a training step is forward and backward. "
-        f"{where(table)}",
+def _table(session: CostTable, length: int, counts: dict[Mechanism, Cost]) -> Table:
+    base = counts.get(Mechanism(BASELINE))
+    rows = [
+        Row((mechanism(row, has_family=False), *_cells(cost, base))) for row, cost in counts.items()
+    ]
+    return mark_best(
+        Table(
+            name=f"cost-{length}",
+            title=f"Parameters and Mult-Adds per token at length {formatting.length_name(length)}",
+            columns=COLUMNS,
+            rows=tuple(rows),
+            note=f"Forward pass by kind of layer; a training step is forward and backward. "
+            f"{where(session)}",
+        )
     )
 
 
@@ -55,7 +63,7 @@ def _cells(cost: Cost, base: Cost | None) -> tuple[Cell, ...]:
     relative = cost.training_step / base.training_step if base else None
     return (
         Cell(f"{cost.parameters:,}", cost.parameters),
-        *(Cell(names.short(count), count) for count in kinds),
-        Cell("" if relative is None else names.ratio(relative), relative),
-        Cell(names.bytes_name(cost.activation_bytes), cost.activation_bytes),
+        *(Cell(formatting.short(count), count) for count in kinds),
+        Cell("" if relative is None else formatting.ratio(relative), relative),
+        Cell(formatting.bytes_name(cost.activation_bytes), cost.activation_bytes),
     )

@@ -2,47 +2,89 @@
 
 from collections.abc import Callable
 
-from longarena.report import names
-from longarena.report.table import MISSING, Cell, Table, mark_columns
-from longarena.store.families import FamilyTable, Member, Standing, family_table
-from longarena.store.folder import Records
+from longarena.findings.families import FamilyTable, Member, Standing
+from longarena.report import formatting
+from longarena.report.findings import Findings
+from longarena.table.table import MISSING, Cell, Column, Row, Table, Words
 
-COLUMNS = ("Family", "Mechanism", "Year", "Time", "Memory", "Decodes", "Speed", "Peak", "Score")
+HERE = ("here",)
 
 
-def family_tables(records: Records) -> list[Table]:
+def family_tables(found: Findings) -> list[Table]:
     """Tabulate every mechanism; one that was never measured or trained has no standing."""
-    found = family_table(records)
-    rows = [_row(member) for member in found.members]
-    marked = mark_columns(mark_columns(rows, (6, 8)), (7,), min)
-    title = "Mechanisms by family, and where they stand here"
-    return [Table("families", title, COLUMNS, marked, note=_note(found))]
+    return [family_table(found.families)]
 
 
-def _row(member: Member) -> tuple[Cell, ...]:
-    card = member.card
-    return (
-        *(Cell(card.family), Cell(card.title), Cell(str(card.year) if card.year else "")),
-        *(Cell(f"O({card.time})"), Cell(f"O({card.memory})")),
-        Cell("yes" if card.decodes else "no"),
-        _standing(member.speed, names.ratio),
-        _standing(member.memory, names.ratio),
-        _standing(member.score, names.percent, unit=0.01),
+def family_table(found: FamilyTable) -> Table:
+    """Tabulate the mechanisms in the order of their families."""
+    return Table(
+        name="families",
+        title="Mechanisms by family, and where they stand here",
+        columns=_columns(found),
+        rows=tuple(_row(found, member) for member in found.members),
+        note=_note(found),
     )
 
 
-def _standing(standing: Standing | None, write: Callable[[float], str], unit: float = 1.0) -> Cell:
+def _columns(found: FamilyTable) -> tuple[Column, ...]:
+    metric = found.metric
+    return (
+        Column("Family", "text"),
+        Column("Mechanism", "name"),
+        Column("Mixer", "name", is_on_page=False),
+        Column("Year", is_on_page=False),
+        Column("Time", "formula"),
+        Column("Memory", "formula", details=("as claimed",), short="Memory"),
+        Column("Decodes", "text"),
+        Column("Speed", details=HERE, short="Speed", better="more"),
+        Column("Memory", details=HERE, short="Peak", better="less"),
+        Column(
+            *("Score", "number", metric.unit if metric else ""),
+            details=HERE,
+            short="Score",
+            better=metric.better if metric else None,
+        ),
+    )
+
+
+def _row(found: FamilyTable, member: Member) -> Row:
+    card, metric = member.card, found.metric
+    cells = (
+        Cell(card.family),
+        Cell(card.title, link=card.paper, details=(_details(member),)),
+        Cell(member.mixer),
+        Cell(str(card.year), card.year) if card.year else MISSING,
+        *(Cell(f"O({card.time})"), Cell(f"O({card.memory})")),
+        Cell("yes" if card.decodes else "no"),
+        _standing(member.speed, formatting.ratio),
+        _standing(member.memory, formatting.ratio),
+        _standing(member.score, metric.write, metric.scale) if metric else MISSING,
+    )
+    return Row(cells, {"family": card.family})
+
+
+def _details(member: Member) -> tuple[Words, ...]:
+    year = (Words(str(member.card.year)),) if member.card.year else ()
+    return Words(member.mixer), *year
+
+
+def _standing(standing: Standing | None, write: Callable[[float], str], scale: float = 1.0) -> Cell:
     if standing is None:
         return MISSING
-    return Cell(write(standing.value), standing.value / unit, note=f"{standing.place}.")
+    return Cell(
+        write(standing.value),
+        scale * standing.value,
+        note=f"{standing.place} of {standing.among}",
+        is_best=standing.place == 1,
+    )
 
 
 def _note(found: FamilyTable) -> str:
-    parts = ["In brackets: the place among all."]
+    parts = ["Each with its place among all."]
     if found.length:
-        length = names.length_name(found.length)
+        length = formatting.length_name(found.length)
         parts.append(f"Speed and peak memory at {length}, relative to the Transformer.")
-    if found.preset:
-        tasks = names.many(found.num_tasks, "task")
-        parts.append(f"Score: mean accuracy over {tasks}, preset {found.preset}.")
+    if found.preset and found.metric:
+        tasks, name = formatting.many(found.num_tasks, "task"), formatting.metric_name(found.metric)
+        parts.append(f"Score: {name}, the mean over {tasks}, preset {found.preset}.")
     return " ".join(parts)

@@ -2,61 +2,105 @@
 
 from collections.abc import Callable
 
-from longarena.report import names
-from longarena.report.table import MISSING, Cell, Table, mark_columns, slug
-from longarena.store import published
-from longarena.store.folder import Records
-from longarena.store.published import PublishedCost, PublishedScores, PublishedTable
+from longarena.findings import published
+from longarena.findings.published import PublishedCost, PublishedScores, PublishedTable
+from longarena.report import formatting
+from longarena.report.findings import Findings
+from longarena.report.tables.ratios import ratio_cell
+from longarena.table.table import MISSING, Better, Cell, Column, Row, Table, mark_best, slug
 
-TITLES = [names.task_title(task).partition(" (")[0] for task in published.TASKS]
+SYSTEM = Column("System", "name")
 
 
-def published_tables(records: Records) -> list[Table]:
+def published_tables(_found: Findings) -> list[Table]:
     """Tabulate all published numbers; they do not depend on the records."""
-    return [
-        *map(_scores, published.TABLES),
-        _costs("speed", "steps per second", lambda cost: cost.steps_per_second),
-        _costs("memory", "peak memory in GB", lambda cost: cost.gigabytes),
-    ]
+    return [*map(published_scores, published.TABLES), *published_costs(), later_ratios()]
 
 
-def _scores(table: PublishedTable) -> Table:
-    columns = ("System", *TITLES, "Average", "with Path-X", "Printed", "Remark")
+def published_scores(table: PublishedTable) -> Table:
+    """Tabulate accuracies that were reported together."""
+    numbers = (*map(formatting.task_word, published.TASKS), "Average", "with Path-X")
     recalled = "Quoted from memory." if table.recalled else ""
-    return Table(
-        name=f"published-{slug(table.title)}",
-        title=f"Published: {table.title}",
-        columns=columns,
-        rows=mark_columns(map(_row, table.rows), range(1, len(columns) - 2)),
-        note=" ".join(filter(None, [f"{table.source}, {table.address}.", recalled, table.note])),
+    columns = (
+        *(SYSTEM, *(Column(title, better="more") for title in numbers)),
+        *(Column("Printed"), Column("Remark", "remark")),
+    )
+    return mark_best(
+        Table(
+            name=f"published-{slug(table.title)}",
+            title=f"Published: {table.title}",
+            columns=columns,
+            rows=tuple(map(_row, table.rows)),
+            note=" ".join(
+                filter(None, [f"{table.source}, {table.address}.", recalled, table.note])
+            ),
+        )
     )
 
 
-def _row(row: PublishedScores) -> tuple[Cell, ...]:
+def published_costs() -> list[Table]:
+    """Tabulate the speed and the memory that the paper of the arena reports."""
+    return [
+        _costs("speed", "steps per second", lambda cost: cost.steps_per_second, "more", 1),
+        _costs("memory", "peak memory in GB", lambda cost: cost.gigabytes, "less", 2),
+    ]
+
+
+def later_ratios() -> Table:
+    """Tabulate speed and memory of later systems."""
+    rows = [
+        Row((Cell(row.system), ratio_cell(row.speed), ratio_cell(row.memory)))
+        for row in published.LATER_RATIOS
+    ]
+    return mark_best(
+        Table(
+            name="published-later-ratios",
+            title="Published: speed and memory of later systems",
+            columns=(SYSTEM, Column("Speed", better="more"), Column("Memory", better="less")),
+            rows=tuple(rows),
+            note=f"{published.RATIO_SOURCE}.",
+        )
+    )
+
+
+def _row(row: PublishedScores) -> Row:
     accuracies = row.accuracies or (None,) * len(published.TASKS)
     averages = (row.average, row.average_with_path_x, row.printed_average)
-    return (
-        Cell(row.system),
-        *(
-            Cell(names.printed(each), each if isinstance(each, float) else None)
-            for each in accuracies
-        ),
-        *(MISSING if value is None else Cell(f"{value:.2f}", value) for value in averages),
-        Cell(row.note),
+    return Row(
+        (
+            Cell(row.system),
+            *map(printed, accuracies),
+            *(MISSING if value is None else Cell(f"{value:.2f}", value) for value in averages),
+            Cell(row.note),
+        )
     )
 
 
-def _costs(name: str, title: str, read: Callable[[PublishedCost], tuple[float, ...]]) -> Table:
-    lengths = [names.length_name(length) for length in published.COST_LENGTHS]
-    decimals, best = (1, max) if name == "speed" else (2, min)
+def printed(accuracy: published.Accuracy) -> Cell:
+    """Show a published percentage, a failure, or that nobody printed one."""
+    if accuracy is None:
+        return MISSING
+    return Cell(accuracy) if isinstance(accuracy, str) else Cell(f"{accuracy:.2f}", accuracy)
+
+
+def _costs(
+    name: str,
+    title: str,
+    read: Callable[[PublishedCost], tuple[float, ...]],
+    better: Better,
+    decimals: int,
+) -> Table:
+    lengths = map(formatting.length_name, published.COST_LENGTHS)
     rows = [
-        (Cell(cost.system), *(Cell(f"{value:.{decimals}f}", value) for value in read(cost)))
+        Row((Cell(cost.system), *(Cell(f"{value:.{decimals}f}", value) for value in read(cost))))
         for cost in published.PAPER_COSTS
     ]
-    return Table(
-        name=f"published-{name}",
-        title=f"Published: {title} on Text by length",
-        columns=("System", *lengths),
-        rows=mark_columns(rows, range(1, 1 + len(lengths)), best),
-        note=f"{published.COST_SOURCE}.",
+    return mark_best(
+        Table(
+            name=f"published-{name}",
+            title=f"Published: {title} on Text by length",
+            columns=(SYSTEM, *(Column(length, better=better) for length in lengths)),
+            rows=tuple(rows),
+            note=f"{published.COST_SOURCE}.",
+        )
     )

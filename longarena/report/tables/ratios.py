@@ -4,49 +4,52 @@ The hardware differs, so only ratios are compared, at the longest length that bo
 paper could not time (Longformer, Sparse, everything later) has a number here alone.
 """
 
-from longarena.report import names
-from longarena.report.table import MISSING, Cell, Table, distinct, mark_columns
-from longarena.report.tables.costs import sessions, where
-from longarena.store import published
-from longarena.store.costs import CostTable
-from longarena.store.folder import Records
-from longarena.store.tables import BASELINE, Row
+from longarena.findings import published
+from longarena.findings.costs import CostTable
+from longarena.findings.scores import BASELINE
+from longarena.findings.scores import Row as Mechanism
+from longarena.report import formatting
+from longarena.report.tables.costs import where
+from longarena.report.tables.mechanism import MECHANISM, mechanism
+from longarena.table.table import MISSING, Cell, Column, Row, Table, mark_best
 
-COLUMNS = ("Mechanism", "Speed", "Speed in the paper", "Memory", "Memory in the paper")
-
-
-def ratio_tables(records: Records) -> list[Table]:
-    """Tabulate the ratios of every session that has the Transformer at a length of the paper."""
-    found = [(table, _length(table)) for table in sessions(records)]
-    return distinct(_table(table, length) for table, length in found if length)
-
-
-def _length(table: CostTable) -> int | None:
-    lengths = {length for row, length in table.costs if row == Row(BASELINE)}
-    return max(lengths & {*published.COST_LENGTHS}, default=None)
+COLUMNS = (
+    MECHANISM,
+    Column("Speed", better="more"),
+    Column("Speed in the paper", better="more"),
+    Column("Memory", better="less"),
+    Column("Memory in the paper", better="less"),
+)
 
 
-def _table(table: CostTable, length: int) -> Table:
-    rows = [_row(table, row, length) for row in table.rows if (row, length) in table.costs]
-    marked = mark_columns(mark_columns(rows, (1, 2)), (3, 4), min)
-    return Table(
-        name="ratios",
-        title="Speed and peak memory relative to the Transformer at "
-        f"{names.length_name(length)}, here and in the paper",
-        columns=COLUMNS,
-        rows=marked,
-        note=f"Here: {where(table)} {published.COST_SOURCE}.",
+def ratio_table(session: CostTable) -> Table | None:
+    """Tabulate the ratios of a session that has the Transformer at a length of the paper."""
+    lengths = {length for row, length in session.costs if row == Mechanism(BASELINE)}
+    length = max(lengths & {*published.COST_LENGTHS}, default=None)
+    if length is None:
+        return None
+    rows = [_row(session, row, length) for row in session.rows if (row, length) in session.costs]
+    return mark_best(
+        Table(
+            name="ratios",
+            title="Speed and peak memory relative to the Transformer at "
+            f"{formatting.length_name(length)}, here and in the paper",
+            columns=COLUMNS,
+            rows=tuple(rows),
+            note=f"Here: {where(session)} {published.COST_SOURCE}.",
+        )
     )
 
 
-def _row(table: CostTable, row: Row, length: int) -> tuple[Cell, ...]:
-    cost, paper = table.costs[row, length], published.cost_ratio(row.mixer, length)
-    return (
-        Cell(names.row_name(row)),
-        *(_ratio(cost.speed_ratio), _ratio(paper.speed if paper else None)),
-        *(_ratio(cost.memory_ratio), _ratio(paper.memory if paper else None)),
+def _row(session: CostTable, row: Mechanism, length: int) -> Row:
+    cost, paper = session.costs[row, length], published.cost_ratio(row.mixer, length)
+    ratios = (
+        *(cost.speed_ratio, paper.speed if paper else None),
+        *(cost.memory_ratio, paper.memory if paper else None),
     )
+    return Row((mechanism(row), *map(ratio_cell, ratios)))
 
 
-def _ratio(value: float | None) -> Cell:
-    return MISSING if value is None else Cell(names.ratio(value), value)
+def ratio_cell(value: float | None) -> Cell:
+    """Write how many times as much, or that nobody knows."""
+    return MISSING if value is None else Cell(formatting.ratio(value), value)

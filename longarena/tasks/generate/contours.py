@@ -2,10 +2,10 @@
 
     two long paths of `difficulty` paddles grow from near the middle (see growth.py);
     one disc lies at the start of a path, the other at the end of the same (label 1)
-    or of the other path (label 0); short distractor paths fill the room.
+    or of the other path (label 0); short distractor paths fill the rest.
 
-Both labels have two long paths and two discs, so nothing but following a path tells them apart.
-Image i of a seed is a function of both alone: any part can be drawn anywhere, in any order.
+Images of both labels have two long paths and two discs, so only following a path tells them apart.
+Image i of a seed is a function of i and the seed alone, so images can be drawn in any order.
 
 Paper:  Linsley et al. (2018), https://arxiv.org/abs/1805.08315; sizes as in Tay et al. (2021)
 Choice: the number of distractor paths is `distractor_paddles // (difficulty // 3)`, as in the

@@ -6,13 +6,13 @@ A path is a row of short strokes (paddles). Each turns about a pivot a little be
     P(end)    ~ (1 - mask around it) * cos^2(continuity * turn)     for ends on a circle about it
 
 A mask says what is occupied. A paddle is refused if its zone (itself and `margin` around) overlaps
-it. A paddle joins the mask only when its successor is there: neighbours may be near each other.
+the mask. A paddle joins the mask only when its successor is placed, so neighbours may be close.
 
-Choice: all rules are those of the original, so also these: two heads that meet can cross, because
+Choice: all rules are those of the original, including these: two heads that meet can cross, because
         neither is in the mask yet (a quarter of the hard images of 32 x 32, a twelfth of Path-X);
         the last paddle of the first long path never joins the mask, so a distractor can run over
         it; the room for a first paddle is tested one pixel too low and too far right, and only
-        where its zone is full. The label, which path a marker is on, is true nevertheless.
+        where its zone is full. The label is true nevertheless.
 Choice: a free pixel is found by drawing until one is free, with as many draws as there are pixels.
 """
 
@@ -67,7 +67,7 @@ def lay(image, stamp, box, corner, brightness):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def touches(mask, zone, box, row, column):  # type: ignore[no-untyped-def]
-    """Say whether a zone overlaps what is in the mask."""
+    """Say whether a zone overlaps the mask."""
     for i in range(box[0], box[1] + 1):
         for j in range(box[2], box[3] + 1):
             if np.int64(mask[row + i, column + j]) + zone[i, j] >= TOUCHING:

@@ -1,8 +1,8 @@
-"""Draw a short stroke or a disc without jagged edges: a small stamp, anchored in its middle.
+"""Draw an anti-aliased stroke or disc: a small stamp, anchored in its middle.
 
     canvas, SCALE times finer -> line of whole pixels -> Lanczos down-sampling -> bytes
 
-A stroke comes with its zone: the same line widened by a disc, which others must keep away from.
+A stroke comes with its zone, the same line widened by a disc: other strokes must stay outside it.
 Stamps are drawn once per direction and then only copied, so this file need not be fast.
 
 Choice: lines and Lanczos weights follow Pillow (its wide line is a polygon with rounded corners,

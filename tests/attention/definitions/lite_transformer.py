@@ -3,7 +3,7 @@
 import math
 
 import torch
-from attention.definitions.pieces import heads, masked_softmax, merge
+from attention.definitions.pieces import heads, masked_softmax, merge, rotated
 
 SMALL = {"kernel": 5}
 VARIANTS = [
@@ -17,17 +17,18 @@ VARIANTS = [
 def definition(x, mask, weights, place, options):
     width = round(options.split * place.width)
     num_heads = max(1, round(options.split * place.num_heads))
-    far = attention(x[..., :width], mask, weights, num_heads)
+    far = attention(x[..., :width], mask, weights, place, num_heads)
     groups = max(1, place.num_heads - num_heads)
     near = convolution(x[..., width:], mask, weights, groups, options)
     return torch.cat([far, near], dim=-1)
 
 
-def attention(x, mask, weights, num_heads):
+def attention(x, mask, weights, place, num_heads):
     q, k, v = (
         heads(x, weights[f"attention.{name}.weight"], num_heads)
         for name in ("query", "key", "value")
     )
+    q, k = rotated(q, place), rotated(k, place)
     logits = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
     return merge(
         masked_softmax(logits, mask[:, None, None, :]) @ v, weights["attention.output.weight"]

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from attention.definitions.pieces import heads, masked_softmax, merge, projected
+from attention.definitions.pieces import heads, masked_softmax, merge, projected, rotated
 
 SMALL = {"window": 16}
 VARIANTS = [
@@ -26,6 +26,7 @@ def definition(x, mask, weights, place, options):
     if options.global_tokens:
         names = ("global_query", "global_key", "global_value")
         q, k, v = (heads(x, weights[f"{name}.weight"], place.num_heads) for name in names)
+        q, k = rotated(q, place), rotated(k, place)
         everything = attention(q, k, v, mask[:, None, None, :])
         y = torch.where(is_global[:, None], everything, y)
     return merge(y, weights["output.weight"])

@@ -1,5 +1,7 @@
 """The pieces that several definitions are written with."""
 
+import math
+
 import torch
 
 
@@ -17,9 +19,28 @@ def merge(y, weight):
 
 
 def projected(x, weights, place):
-    return (
+    q, k, v = (
         heads(x, weights[f"{name}.weight"], place.num_heads) for name in ("query", "key", "value")
     )
+    return rotated(q, place), rotated(k, place), v
+
+
+def rotated(t, place, step=1):
+    """Turn every pair of channels by a 2 x 2 matrix of its own, where positions are rotary."""
+    if not place.rotary:
+        return t
+    size = t.shape[-1]
+    tokens = []
+    for m in range(t.shape[2]):
+        turns = [rotation(m * step * 10_000 ** (-2 * i / size)) for i in range(size // 2)]
+        pairs = [t[:, :, m, 2 * i : 2 * i + 2] @ turn.T for i, turn in enumerate(turns)]
+        tokens.append(torch.cat(pairs, dim=-1))
+    return torch.stack(tokens, dim=2)
+
+
+def rotation(angle):
+    cos, sin = math.cos(angle), math.sin(angle)
+    return torch.tensor([[cos, -sin], [sin, cos]], dtype=torch.float64)
 
 
 def masked_softmax(logits, allowed):

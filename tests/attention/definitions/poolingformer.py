@@ -3,7 +3,7 @@
 import math
 
 import torch
-from attention.definitions.pieces import heads, masked_softmax, merge
+from attention.definitions.pieces import heads, masked_softmax, merge, rotated
 
 SMALL = {"window_1": 8, "window_2": 32, "kernel": 5, "stride": 4}
 VARIANTS = [
@@ -19,6 +19,7 @@ VARIANTS = [
 def definition(x, mask, weights, place, options):
     position = torch.arange(x.shape[1])
     q, k, v = level(x, weights, "level_1", place)
+    q, k = rotated(q, place), rotated(k, place)
     distance = (position[:, None] - position).abs()
     y = joined(attention(q, k, v, distance <= options.window_1 // 2, mask))
     if options.layers != 0:
@@ -37,6 +38,7 @@ def level_two(x, mask, weights, place, options):
         for name, t in (("pool_keys", k), ("pool_values", v))
     )
     k, v = k.permute(1, 2, 0, 3), v.permute(1, 2, 0, 3)
+    q, k = rotated(q, place), rotated(k, place, options.stride)
     distance = (position[:, None] - centres).abs()
     return joined(attention(q, k, v, distance <= options.window_2 // 2, mask[:, centres]))
 

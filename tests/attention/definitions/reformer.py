@@ -3,14 +3,14 @@
 import math
 
 import torch
-from attention.definitions.pieces import heads, masked_softmax, merge
+from attention.definitions.pieces import heads, masked_softmax, merge, rotated
 
 SMALL = {"bucket_size": 8}
 VARIANTS = [{"bucket_size": 8, "num_hashes": 1}, {"bucket_size": 3, "num_hashes": 4}]
 
 
 def definition(x, mask, weights, place, options):
-    q = heads(x, weights["query.weight"], place.num_heads)
+    q = rotated(heads(x, weights["query.weight"], place.num_heads), place)
     v = heads(x, weights["value.weight"], place.num_heads)
     k = q / q.norm(dim=-1, keepdim=True)
     shown = torch.stack(

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from attention.definitions.pieces import heads, masked_softmax, merge
+from attention.definitions.pieces import heads, masked_softmax, merge, rotated
 
 SMALL = {"clusters": 8, "block": 8}
 VARIANTS = [
@@ -18,7 +18,8 @@ def definition(x, mask, weights, place, options):
     q = q - q.mean(-1, keepdim=True)
     q = q / torch.sqrt(q.square().mean(-1, keepdim=True) + 1e-5)
     v = heads(x, weights["value.weight"], place.num_heads)
-    logits = q @ q.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    turned = rotated(q, place)
+    logits = turned @ turned.transpose(-1, -2) / math.sqrt(q.shape[-1])
     num_local = int(options.local_share * place.num_heads)
     rows = []
     for b in range(len(x)):

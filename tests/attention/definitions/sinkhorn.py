@@ -3,14 +3,14 @@
 import math
 
 import torch
-from attention.definitions.pieces import heads, masked_softmax, merge
+from attention.definitions.pieces import masked_softmax, merge, projected
 
 SMALL = {"block": 8}
 VARIANTS = [{"block": 8, "sort_cut": 2}, {"block": 24, "iterations": 3, "temperature": 0.3}]
 
 
 def definition(x, mask, weights, place, options):
-    q, k, v = (heads(x, weights[f"{n}.weight"], place.num_heads) for n in ("query", "key", "value"))
+    q, k, v = projected(x, weights, place)
     y = torch.zeros_like(q)
     for b, length in enumerate(mask.sum(dim=1).tolist()):
         for h in range(place.num_heads):

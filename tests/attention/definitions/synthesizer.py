@@ -1,7 +1,7 @@
 import math
 
 import torch
-from attention.definitions.pieces import heads, masked_softmax, merge
+from attention.definitions.pieces import heads, masked_softmax, merge, rotated
 
 SMALL = {"rank": 3}
 VARIANTS = [
@@ -24,7 +24,7 @@ def definition(x, mask, weights, place, options):
     logits = MADE_UP[options.variant](x, own, place)
     if options.dot_product:
         q, k = (
-            heads(x, weights[f"scores.dot_product.{name}.weight"], place.num_heads)
+            rotated(heads(x, weights[f"scores.dot_product.{name}.weight"], place.num_heads), place)
             for name in ("query", "key")
         )
         made_up, compared = weights["scores.balance"].softmax(0)

@@ -1,0 +1,1 @@
+"""What mechanisms share: functions and small modules, none of which is a mechanism by itself."""

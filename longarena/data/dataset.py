@@ -1,0 +1,235 @@
+"""Sequences of unequal length in one memory-mapped file, written once.
+
+A dataset is a folder. Each split has three files:
+
+    train.tokens    every sequence end to end, one byte per token
+    train.offsets   int64: sequence i is tokens[offsets[i] : offsets[i + 1]]
+    train.labels    int64: one per example; an example is one sequence, or two in a row (a pair)
+
+and `dataset.json` says what is in them and holds the fingerprint of every byte. A dataset is
+written under a temporary name, flushed and renamed, so it exists whole or not at all. Opening it
+reads it through once and refuses it if it does not match its fingerprint, unless that was just
+checked.
+
+Choice: a token on disk is a byte; in a batch its id is byte + 1, and 0 is padding. So every task
+        fits in bytes and padding can never be mistaken for data.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longarena.data.files import write_atomically
+from longarena.errors import UserError
+
+FORMAT = 1
+PARTS: dict[str, np.dtype[Any]] = {
+    "tokens": np.dtype(np.uint8),
+    "offsets": np.dtype("<i8"),
+    "labels": np.dtype("<i8"),
+}
+HASH_BLOCK = 1 << 24
+
+Bytes = NDArray[np.uint8]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some examples on their way into a dataset: tokens end to end, lengths, labels."""
+
+    tokens: Bytes
+    lengths: Integers
+    labels: Integers
+
+    @classmethod
+    def of(cls, sequences: Iterable[bytes], label: int) -> "Chunk":
+        """Make the chunk of one example, a single sequence or a pair."""
+        parts = [np.frombuffer(sequence, np.uint8) for sequence in sequences]
+        lengths = np.array([len(part) for part in parts], np.int64)
+        return cls(np.concatenate(parts), lengths, np.array([label], np.int64))
+
+
+@dataclass(frozen=True)
+class Split:
+    """The examples of one split, read from the memory map as they are needed."""
+
+    tokens: Bytes
+    offsets: Integers
+    labels: Integers
+    num_sequences: int
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def lengths(self) -> Integers:
+        """The length of each example, which is that of the longer of its sequences."""
+        longest: Integers = self._sequence_lengths.max(axis=1)
+        return longest
+
+    @cached_property
+    def num_tokens(self) -> Integers:
+        """The number of tokens of each example, over all its sequences."""
+        total: Integers = self._sequence_lengths.sum(axis=1)
+        return total
+
+    @property
+    def _sequence_lengths(self) -> Integers:
+        return np.diff(self.offsets).reshape(len(self), self.num_sequences)
+
+    def sequence(self, example: int, which: int = 0) -> Bytes:
+        """Return the tokens of one sequence as they are on disk."""
+        i = example * self.num_sequences + which
+        return self.tokens[self.offsets[i] : self.offsets[i + 1]]
+
+
+def collect(chunks: Iterable[Chunk], num_sequences: int) -> Split:
+    """Hold chunks in memory as a split, without a dataset."""
+    parts = list(chunks)
+    lengths = np.concatenate([np.zeros(1, np.int64), *(chunk.lengths for chunk in parts)])
+    return Split(
+        np.concatenate([chunk.tokens for chunk in parts]),
+        np.cumsum(lengths),
+        np.concatenate([chunk.labels for chunk in parts]),
+        num_sequences,
+    )
+
+
+class Dataset:
+    """An opened dataset: `facts` about it, its `fingerprint`, and its splits."""
+
+    def __init__(self, folder: Path, *, verify: bool = True) -> None:
+        self.folder = folder
+        try:
+            about = json.loads((folder / "dataset.json").read_text())
+        except FileNotFoundError:
+            raise UserError(f"no prepared data in {folder}; prepare it first") from None
+        except (OSError, ValueError) as error:
+            raise _damaged(folder, str(error)) from None
+        if about.get("format") != FORMAT:
+            raise _damaged(folder, f"format {about.get('format')} instead of {FORMAT}")
+        self.facts: dict[str, object] = about["facts"]
+        self.fingerprint: str = about["fingerprint"]
+        self.num_sequences: int = about["num_sequences"]
+        self.sizes: dict[str, int] = about["sizes"]
+        if verify and not self._is_whole():
+            raise _damaged(folder, "its content does not match its fingerprint")
+
+    def _is_whole(self) -> bool:
+        return _fingerprint(self.folder, list(self.sizes), self.num_sequences) == self.fingerprint
+
+    def split(self, name: str) -> Split:
+        """Map one split into memory."""
+        tokens, offsets, labels = (self._map(name, part) for part in PARTS)
+        return Split(tokens, offsets, labels, self.num_sequences)
+
+    def _map(self, split: str, part: str) -> NDArray[Any]:
+        path = self.folder / f"{split}.{part}"
+        if path.stat().st_size == 0:  # an empty file cannot be mapped
+            return np.empty(0, PARTS[part])
+        return np.asarray(np.memmap(path, PARTS[part], mode="r"))
+
+
+class Writer:
+    """Writes a dataset; `with Writer(...)` leaves a whole dataset behind, or nothing."""
+
+    def __init__(self, folder: Path, facts: dict[str, object], num_sequences: int = 1) -> None:
+        self.folder, self.facts, self.num_sequences = folder, facts, num_sequences
+        self._partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
+        self._files: dict[str, BinaryIO] = {}
+        self._sizes: dict[str, int] = {}
+        self._ends: dict[str, int] = {}
+
+    def __enter__(self) -> "Writer":
+        # the lock of the caller guarantees that a leftover belongs to a writer that died
+        for leftover in self.folder.parent.glob(f"{self.folder.name}.*.partial"):
+            shutil.rmtree(leftover)
+        self._partial.mkdir(parents=True)
+        return self
+
+    def add(self, split: str, chunk: Chunk) -> None:
+        """Append examples to a split."""
+        if len(chunk.lengths) != len(chunk.labels) * self.num_sequences:
+            raise ValueError(f"{len(chunk.lengths)} sequences for {len(chunk.labels)} labels")
+        if split not in self._sizes:
+            self._sizes[split] = self._ends[split] = 0
+            self._write(split, "offsets", np.zeros(1, np.int64))
+            self._write(split, "labels", np.zeros(0, np.int64))
+        ends = self._ends[split] + np.cumsum(chunk.lengths)
+        self._write(split, "tokens", chunk.tokens)
+        self._write(split, "offsets", ends)
+        self._write(split, "labels", chunk.labels)
+        self._sizes[split] += len(chunk.labels)
+        self._ends[split] = int(ends[-1]) if len(ends) else self._ends[split]
+
+    def _write(self, split: str, part: str, array: NDArray[np.generic]) -> None:
+        name = f"{split}.{part}"
+        if name not in self._files:
+            self._files[name] = (self._partial / name).open("wb")
+        self._files[name].write(np.ascontiguousarray(array, PARTS[part]).data)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self._finish()
+            else:
+                self._close(flush=False)
+        finally:
+            shutil.rmtree(self._partial, ignore_errors=True)
+
+    def _close(self, flush: bool) -> None:
+        for file in self._files.values():
+            if flush:
+                file.flush()
+                os.fsync(file.fileno())
+            file.close()
+
+    def _finish(self) -> None:
+        self._close(flush=True)
+        about = {
+            "format": FORMAT,
+            "facts": self.facts,
+            "num_sequences": self.num_sequences,
+            "sizes": self._sizes,
+            "fingerprint": _fingerprint(self._partial, list(self._sizes), self.num_sequences),
+        }
+        write_atomically(self._partial / "dataset.json", json.dumps(about, indent=2) + "\n")
+        if self.folder.exists():
+            shutil.rmtree(self.folder)
+        self._partial.rename(self.folder)
+
+
+def _fingerprint(folder: Path, splits: list[str], num_sequences: int) -> str:
+    """Digest every byte of a dataset: two datasets with one fingerprint hold the same data."""
+    digest = hashlib.sha256(f"{FORMAT} {num_sequences}".encode())
+    for name in (f"{split}.{part}" for split in sorted(splits) for part in PARTS):
+        path = folder / name
+        if not path.is_file():
+            raise _damaged(folder, f"{name} is missing")
+        digest.update(f"{name} {path.stat().st_size}\n".encode())
+        with path.open("rb") as file:
+            while block := file.read(HASH_BLOCK):
+                digest.update(block)
+    return digest.hexdigest()[:16]
+
+
+def _damaged(folder: Path, why: str) -> UserError:
+    return UserError(
+        f"the data in {folder} is damaged ({why}); delete the folder and prepare it again"
+    )

@@ -1,0 +1,1 @@
+"""What records say: pure functions of records, independent of how the result is shown."""

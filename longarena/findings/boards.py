@@ -1,0 +1,217 @@
+"""The leaderboard: a board per suite, preset and machine, comparable results apart from free ones.
+
+    line = a mechanism under one set of changes to the preset        column = a task and its data
+
+A result is comparable when its recipe is the preset's and its model is within the suite's budget
+of parameters (in the arena 10 % more than the Transformer has in the same column). Every other
+result is free.
+
+Choice: a result stays comparable whatever the options of its mechanism, as in the arena's rules.
+Choice: where the suite's baseline was not run in a column, the ratio is unknown and the result is
+        free.
+Choice: an average is over the data that the preset itself asks for, never a variant of it. It is
+        partial where a task is missing. That of a free line includes its comparable results.
+Choice: the spread over mechanisms is the standard deviation (n - 1), as in the paper's last row.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from statistics import fmean, stdev
+from typing import Literal
+
+from longarena import tasks
+from longarena.findings.scores import Column, Row, Score, ScoreTable, group, row_order
+from longarena.findings.suites import SUITES, Suite, suite_of
+from longarena.recipes.presets import PRESETS
+from longarena.recipes.recipe import build_task
+from longarena.tracks.metric import Metric
+
+
+@dataclass(frozen=True)
+class Average:
+    """The mean over those of the wanted tasks that have a score."""
+
+    mean: float
+    num_tasks: int
+    num_wanted: int
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a task is missing."""
+        return self.num_tasks < self.num_wanted
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The mean and the standard deviation over mechanisms."""
+
+    mean: float
+    deviation: float | None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One mechanism under one set of changes to the preset, and what it scored.
+
+    The averages are those of the suite, in its order.
+    """
+
+    row: Row
+    changes: str
+    scores: Mapping[Column, Score]
+    averages: tuple[Average | None, ...]
+
+
+@dataclass(frozen=True)
+class Board:
+    """All results of one suite under one preset on one machine.
+
+    Columns of the preset's own data come first.
+    """
+
+    suite: Suite
+    preset: str
+    machine: str
+    columns: tuple[Column, ...]
+    comparable: tuple[Line, ...]
+    free: tuple[Line, ...]
+
+    def best(self, column: Column) -> float | None:
+        """Return the best comparable mean of a column."""
+        means = self._means(column)
+        return column.metric.best(means) if means else None
+
+    def spread(self, column: Column) -> Spread | None:
+        """Return the paper's last row: mean and deviation of the comparable means of a column."""
+        return _spread(self._means(column))
+
+    def columns_of(self, lines: Sequence[Line]) -> list[Column]:
+        """Return the columns in which at least one of the lines has a score."""
+        return [column for column in self.columns if any(column in line.scores for line in lines)]
+
+    def level(self, column: Column) -> float:
+        """Return what an answer without a model scores."""
+        lines = (*self.comparable, *self.free)
+        return next(line.scores[column].level for line in lines if column in line.scores)
+
+    def averages(self, which: int) -> list[Average | None]:
+        """Return one of the suite's averages of every comparable line."""
+        return [line.averages[which] for line in self.comparable]
+
+    def average_metric(self, which: int) -> Metric | None:
+        """Return the metric of one of the suite's averages; None if its tasks have several."""
+        wanted = self.suite.averages[which].tasks if self.suite.averages else ()
+        own = [at for at in self.columns if at.task in wanted and has_own_data(at)]
+        metrics = {column.metric for column in own}
+        return metrics.pop() if len(metrics) == 1 else None
+
+    def _means(self, column: Column) -> list[float]:
+        scores = [line.scores[column] for line in self.comparable if column in line.scores]
+        return [score.mean for score in scores if score.mean is not None]
+
+
+def spread_of_averages(averages: Iterable[Average | None]) -> Spread | None:
+    """Return mean and deviation of the averages that are complete."""
+    return _spread([each.mean for each in averages if each and not each.is_partial])
+
+
+def best_average(
+    averages: Iterable[Average | None], better: Literal["more", "less"] = "more"
+) -> Average | None:
+    """Return the best of the averages that have the most tasks."""
+    found = [average for average in averages if average]
+    sign = 1 if better == "more" else -1
+    return max(found, key=lambda average: (average.num_tasks, sign * average.mean), default=None)
+
+
+def boards(table: ScoreTable) -> list[Board]:
+    """Arrange scores into boards, suite by suite, the preset with the most training first."""
+    groups = group(table.columns, lambda at: (suite_of(at.task).name, at.preset, at.machine))
+    found = [_board(table, columns) for columns in groups.values()]
+    suites, presets = list(SUITES), [*reversed(PRESETS)]
+
+    def place(board: Board) -> tuple[int, int]:
+        is_known = board.preset in presets
+        preset = presets.index(board.preset) if is_known else len(presets)
+        return suites.index(board.suite.name), preset
+
+    return sorted(found, key=place)
+
+
+@cache
+def own_variant(preset: str, task: str) -> str | None:
+    """Return the variant of the data that a preset asks for; None if it has no such task."""
+    make = PRESETS.get(preset)
+    recipe = make(task, suite_of(task).baseline, 0) if make and task in tasks.TASKS else None
+    return build_task(recipe).variant if recipe else None
+
+
+def has_own_data(column: Column) -> bool:
+    """Tell whether a column has the data that its preset asks for, not a variant of it."""
+    return column.variant == own_variant(column.preset, column.task)
+
+
+def is_comparable(column: Column, score: Score) -> bool:
+    """Tell whether a score was made under the preset's recipe and within the parameter budget."""
+    budget = suite_of(column.task).parameter_budget
+    is_known = score.parameter_ratio is not None
+    return not column.changes and is_known and not score.is_over_budget(budget)
+
+
+def _board(table: ScoreTable, columns: Sequence[Column]) -> Board:
+    cells = {at: score for at, score in table.scores.items() if at[1] in columns}
+    lines = group(cells, lambda at: (at[0], at[1].changes))
+    keys = sorted(lines, key=lambda key: (row_order(key[0]), key[1]))
+    comparable, free = [], []
+    for row, changes in keys:
+        own = {at[1]: cells[at] for at in lines[row, changes]}
+        level = {column: score for column, score in own.items() if is_comparable(column, score)}
+        rest = {column: score for column, score in own.items() if column not in level}
+        if level:
+            comparable.append(_line(row, changes, level, level))
+        if rest:
+            free.append(_line(row, changes, rest, own))
+    plain = dict.fromkeys(replace(column, changes="") for column in columns)
+    order = sorted(plain, key=lambda column: not has_own_data(column))
+    first = columns[0]
+    return Board(
+        suite=suite_of(first.task),
+        preset=first.preset,
+        machine=first.machine,
+        columns=tuple(order),
+        comparable=tuple(comparable),
+        free=tuple(free),
+    )
+
+
+def _line(
+    row: Row, changes: str, scores: Mapping[Column, Score], averaged: Mapping[Column, Score]
+) -> Line:
+    plain = {replace(column, changes=""): score for column, score in scores.items()}
+    suite = suite_of(next(iter(scores)).task)
+    averages = tuple(_average(averaged, each.tasks) for each in suite.averages)
+    return Line(row, changes, plain, averages)
+
+
+def _average(scores: Mapping[Column, Score], wanted: Sequence[str]) -> Average | None:
+    """Average one score per wanted task: the latest version, on the preset's own data.
+
+    Scores of different metrics have no average.
+    """
+    means: dict[str, float] = {}
+    metrics: dict[str, Metric] = {}
+    for column in sorted(scores, key=lambda column: column.version):
+        mean = scores[column].mean
+        if mean is not None and has_own_data(column) and column.task in wanted:
+            means[column.task], metrics[column.task] = mean, column.metric
+    found = [means[task] for task in wanted if task in means]
+    if not found or len(set(metrics.values())) > 1:
+        return None
+    return Average(fmean(found), len(found), len(wanted))
+
+
+def _spread(means: Sequence[float]) -> Spread | None:
+    if not means:
+        return None
+    return Spread(fmean(means), stdev(means) if len(means) > 1 else None)

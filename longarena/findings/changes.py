@@ -1,0 +1,109 @@
+"""How a recipe differs from its preset, and the command line that makes the same recipe.
+
+    a quick recipe with steps=50  ->  {"steps": 50}
+                                  ->  longarena train listops linear --preset quick --set steps=50
+
+Only the table of presets is consulted. Records come from other people too, so a module that a
+record names is never imported here.
+"""
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from longarena.model.config import ModelConfig
+from longarena.options import Value, read_value
+from longarena.recipes.presets import PRESETS
+from longarena.recipes.recipe import Recipe
+from longarena.runtime import Machine
+
+# these name a run, or only say how often something is written
+NO_SETTING = {"preset", "seed", "model.mixer", "log_every", "checkpoint_every"}
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The keys of `--set` whose values differ from the preset's, and the keys that were removed."""
+
+    changed: dict[str, Value] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
+
+
+def changes(recipe: Recipe) -> Changes | None:
+    """Compare a recipe with its preset; None if this longarena has no such preset."""
+    preset = PRESETS.get(recipe.preset)
+    base = preset(recipe.task.name, recipe.model.mixer, recipe.seed) if preset else None
+    if base is None:
+        return None
+    # a version cannot be set: it belongs to the task
+    ours, theirs = (flatten(each) | {"task.version": 0} for each in (recipe, base))
+    changed = {key: value for key, value in ours.items() if theirs.get(key, ...) != value}
+    return Changes(changed, tuple(key for key in theirs if key not in ours))
+
+
+def flatten(recipe: Recipe) -> dict[str, Value]:
+    """List the values of a recipe under the keys that `--set` takes."""
+    flat: dict[str, Value] = {}
+    for name, value in recipe.model_dump(mode="json").items():
+        if isinstance(value, dict):
+            options = value.pop("options", {})
+            flat |= {f"{name}.{key}": inner for key, inner in (value | options).items()}
+        else:
+            flat[name] = value
+    return flat
+
+
+def command(recipe: Recipe, machine: Machine | None = None) -> str | None:
+    """Write the command that runs a recipe; None if only Python can build it.
+
+    On a CPU the last digits depend on the number of threads, so the command names `machine`'s.
+    """
+    found = changes(recipe)
+    if found is None or found.removed:
+        return None
+    words = ["longarena", "train", recipe.task.name, recipe.model.mixer]
+    words += ["--preset", recipe.preset, "--seed", str(recipe.seed)]
+    for key, value in found.changed.items():
+        words += ["--set", assign(key, value)]
+    if machine is not None and machine.accelerator is None:
+        words += ["--threads", str(machine.threads)]
+    return shlex.join(words)
+
+
+def assign(key: str, value: Value) -> str:
+    """Write `key=value` as `--set` reads it.
+
+    >>> assign("steps", 50), assign("model.pooling", "cls"), assign("precision", "32")
+    ('steps=50', 'model.pooling=cls', 'precision="32"')
+    """
+    is_plain = isinstance(value, str) and read_value(value) == value
+    return f"{key}={value if is_plain else json.dumps(value)}"
+
+
+def setting(recipe: Recipe) -> tuple[str, str]:
+    """Write the changes to the preset: those of the mixer's options, and all others.
+
+    Those of the task are left out, because the variant of the data and its fingerprint show them.
+    Without a preset to compare with, equal settings get equal words and different ones do not.
+    """
+    found = changes(recipe)
+    changed = flatten(recipe) if found is None else found.changed
+    changed = changed | dict.fromkeys(found.removed if found else (), "default")
+    kept = {k: v for k, v in changed.items() if k not in NO_SETTING and not k.startswith("task.")}
+    options = {k.removeprefix("model."): v for k, v in kept.items() if _is_mixer_option(k)}
+    others = write({k: v for k, v in kept.items() if not _is_mixer_option(k)})
+    if found is None:
+        others = f"settings {hashlib.sha256(others.encode()).hexdigest()[:8]}"
+    return write(options), others
+
+
+def write(values: Mapping[str, Value]) -> str:
+    """Write values in one line, in the order of their keys."""
+    return ", ".join(assign(key, value) for key, value in sorted(values.items()))
+
+
+def _is_mixer_option(key: str) -> bool:
+    section, _, name = key.partition(".")
+    return section == "model" and name not in ModelConfig.model_fields

@@ -1,0 +1,140 @@
+"""The families of the survey, and where each mechanism stands here: speed, memory, score.
+
+Speed and memory are ratios to the Transformer at the longest length at which the latest session
+measured both. The score is the first average of the suite, on the arena's board with the most
+results; only mechanisms that were run on the same number of its tasks are ranked.
+
+Survey: Tay et al. (2020), https://arxiv.org/abs/2009.06732
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from longarena.attention import CARDS, Family, MixerCard
+from longarena.findings.boards import Average, Board, boards
+from longarena.findings.costs import CostTable, cost_tables
+from longarena.findings.scores import score_table
+from longarena.findings.suites import ARENA
+from longarena.records.folder import Records
+from longarena.tracks.metric import Metric
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A number, and its place among all of its kind; the first place is the best."""
+
+    value: float
+    place: int
+    among: int
+
+
+@dataclass(frozen=True)
+class Member:
+    """A mechanism of a family; its standing is None in what was never measured."""
+
+    mixer: str
+    card: MixerCard
+    speed: Standing | None
+    memory: Standing | None
+    score: Standing | None
+
+
+@dataclass(frozen=True)
+class FamilyTable:
+    """Every mechanism in the order of the families, and what the standings refer to."""
+
+    members: tuple[Member, ...]
+    length: int | None
+    preset: str | None
+    num_tasks: int
+    metric: Metric | None = None
+
+
+def card(mixer: str) -> MixerCard:
+    """Return the card of a mechanism, or a plain one for a mechanism that is not in the table.
+
+    A record may name anything, so nothing is imported here.
+    """
+    return CARDS[mixer] if mixer in CARDS else MixerCard(name=mixer, title=mixer)
+
+
+def family_table(records: Records) -> FamilyTable:
+    """Rank every mechanism of the table and of the records."""
+    return rank_families(boards(score_table(records.runs)), cost_tables(records.measurements))
+
+
+def rank_families(found: Sequence[Board], sessions: Sequence[CostTable]) -> FamilyTable:
+    """Rank every mechanism by what boards and sessions say."""
+    costs = next((table for table in sessions if table.common_length()), None)
+    board = max((each for each in found if each.suite is ARENA), key=_num_scores, default=None)
+    averages = _averages(board) if board else {}
+    num_tasks = max((average.num_tasks for average in averages.values()), default=0)
+    scores = {name: found.mean for name, found in averages.items() if found.num_tasks == num_tasks}
+    metric = _metric(board) if board else None
+    speed, memory = _ratios(costs) if costs else ({}, {})
+    standings = [
+        _rank(speed, is_more=True),
+        _rank(memory, is_more=False),
+        _rank(scores, is_more=metric is None or metric.better == "more"),
+    ]
+    names = sorted({*CARDS, *speed, *scores}, key=_order)
+    return FamilyTable(
+        members=tuple(
+            Member(name, card(name), *(s.get(name) for s in standings)) for name in names
+        ),
+        length=costs.common_length() if costs else None,
+        preset=board.preset if board else None,
+        num_tasks=num_tasks,
+        metric=metric,
+    )
+
+
+def _order(mixer: str) -> tuple[int, int, str]:
+    known = list(CARDS)
+    family = get_args(Family).index(card(mixer).family)
+    return family, known.index(mixer) if mixer in known else len(known), mixer
+
+
+def _num_scores(board: Board) -> int:
+    return sum(len(line.scores) for line in (*board.comparable, *board.free))
+
+
+def _averages(board: Board) -> dict[str, Average]:
+    """Return the average of every mechanism under the preset itself.
+
+    It is the suite's first average (in the arena, as in the paper, without Path-X), or the next one
+    if that is empty. The average of a free line includes its comparable results.
+    """
+    lines = (*board.comparable, *board.free)
+    plain = [line for line in lines if not line.changes and not line.row.options]
+    for which in range(len(board.suite.averages)):
+        averages = {line.row.mixer: line.averages[which] for line in plain}
+        if found := {mixer: average for mixer, average in averages.items() if average}:
+            return found
+    return {}
+
+
+def _metric(board: Board) -> Metric | None:
+    """Return the metric of the first average that has one."""
+    metrics = map(board.average_metric, range(len(board.suite.averages)))
+    return next((metric for metric in metrics if metric), None)
+
+
+def _ratios(costs: CostTable) -> tuple[dict[str, float], dict[str, float]]:
+    length = costs.common_length()
+    found = {
+        row.mixer: cost
+        for (row, at), cost in costs.costs.items()
+        if at == length and not row.options
+    }
+    speed = {name: cost.speed_ratio for name, cost in found.items() if cost.speed_ratio}
+    return speed, {name: cost.memory_ratio for name, cost in found.items() if cost.memory_ratio}
+
+
+def _rank(values: Mapping[str, float], *, is_more: bool) -> dict[str, Standing]:
+    """Give every value its place; equal values share one."""
+    order = sorted(values.values(), reverse=is_more)
+    return {
+        name: Standing(value, order.index(value) + 1, len(order)) for name, value in values.items()
+    }

@@ -1,0 +1,199 @@
+"""The table of scores, a pure function of records; only comparable scores share a column.
+
+    rows = mechanisms        columns = task, version, data, metric, preset, changes to it, machine
+
+Choice: the spread is the standard deviation over seeds (n - 1).
+Choice: the standard error of a mean over k seeds is sqrt(e^2 + spread^2 / k), where e is the error
+        of one score by its test examples: all seeds share one test set, so more of them do not
+        make its sampling error smaller. A score is above the level if it exceeds it by three
+        standard errors.
+Choice: where a seed was run twice, only the later run counts.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import TypeVar
+
+from longarena import attention, tasks
+from longarena.findings.changes import setting
+from longarena.findings.suites import suite_of
+from longarena.records.record import RunRecord, is_significant
+from longarena.runtime import Machine
+from longarena.tracks.metric import Metric
+
+# ratios of time and memory are relative to this mechanism
+BASELINE = "transformer"
+
+Item = TypeVar("Item")
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A mechanism, with the options in which it differs from the preset."""
+
+    mixer: str
+    options: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What scores must have in common to be compared."""
+
+    task: str
+    version: int
+    variant: str
+    preset: str
+    changes: str
+    fingerprint: str
+    machine: str
+    metric: Metric
+
+
+@dataclass(frozen=True)
+class Score:
+    """The test scores of one mechanism, one per seed; `num_without` seeds have none.
+
+    `sampling_error` is the standard error of one score over the examples of the test split; `level`
+    is what an answer without a model scores. `runs` are the records behind it, one per seed.
+    """
+
+    metric: Metric
+    values: tuple[float, ...]
+    num_without: int
+    sampling_error: float
+    level: float
+    parameters: int
+    parameter_ratio: float | None
+    runs: tuple[RunRecord, ...] = ()
+
+    @property
+    def mean(self) -> float | None:
+        """The mean over the seeds that have a score."""
+        return fmean(self.values) if self.values else None
+
+    @property
+    def spread(self) -> float | None:
+        """The standard deviation over seeds; None for a single one."""
+        return stdev(self.values) if len(self.values) > 1 else None
+
+    @property
+    def num_collapsed(self) -> int:
+        """How many seeds did no better than the best constant answer; they count as scores."""
+        return sum(run.status == "collapsed" for run in self.runs)
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean, over test examples and seeds."""
+        seeding = (self.spread or 0.0) / math.sqrt(len(self.values) or 1)
+        return math.hypot(self.sampling_error, seeding)
+
+    @property
+    def is_above_level(self) -> bool:
+        """Whether the mean is better than the level by three standard errors."""
+        return self.mean is not None and is_significant(
+            self.metric, self.mean, self.level, self.error
+        )
+
+    def is_over_budget(self, budget: float) -> bool:
+        """Tell whether it has more parameters than a multiple of the baseline's."""
+        return self.parameter_ratio is not None and self.parameter_ratio > budget
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Scores by mechanism and column; a pair that was never run has none."""
+
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...]
+    scores: Mapping[tuple[Row, Column], Score]
+
+    def level(self, column: Column) -> float:
+        """Return what an answer without a model scores."""
+        return next(score.level for (_, at), score in self.scores.items() if at == column)
+
+    def best(self, column: Column) -> float | None:
+        """Return the best mean of a column."""
+        means = [score.mean for (_, at), score in self.scores.items() if at == column]
+        known = [mean for mean in means if mean is not None]
+        return column.metric.best(known) if known else None
+
+
+def score_table(runs: Iterable[RunRecord]) -> ScoreTable:
+    """Tabulate the test scores of runs."""
+    groups = group(runs, place_of)
+    rows = sorted({row for row, _ in groups}, key=row_order)
+    columns = sorted({column for _, column in groups}, key=_column_order)
+    baselines = {at: Row(suite_of(at.task).baseline) for at in columns}
+    base = {at: _parameters(groups.get((row, at), [])) for at, row in baselines.items()}
+    scores = {(row, at): _score(found, base[at]) for (row, at), found in groups.items()}
+    return ScoreTable(tuple(rows), tuple(columns), scores)
+
+
+def place_of(record: RunRecord) -> tuple[Row, Column]:
+    """Say in which row and column a run belongs."""
+    options, others = setting(record.recipe)
+    task = record.recipe.task
+    return Row(record.recipe.model.mixer, options), Column(
+        task=task.name,
+        version=task.version,
+        variant=record.variant,
+        preset=record.recipe.preset,
+        changes=others,
+        fingerprint=record.fingerprint,
+        machine=machine_name(record.machine),
+        metric=record.metric,
+    )
+
+
+def machine_name(machine: Machine) -> str:
+    """Name the machine without its threads, which do not change a score."""
+    return f"{machine.accelerator or machine.processor}, {machine.cores} cores"
+
+
+def group(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Put items with equal keys together."""
+    groups: dict[Key, list[Item]] = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
+    return dict(groups)
+
+
+def row_order(row: Row) -> tuple[int, str, str]:
+    """Order rows as the table of mixers does, a user's own last."""
+    return _rank(row.mixer, attention.CARDS), row.mixer, row.options
+
+
+def _column_order(column: Column) -> tuple[int, str, int, str, str, str, str, str, str]:
+    what = (column.variant, column.preset, column.changes)
+    where = (column.fingerprint, column.machine, column.metric.name)
+    return _rank(column.task, tasks.TASKS), column.task, column.version, *what, *where
+
+
+def _rank(name: str, known: Iterable[str]) -> int:
+    order = list(known)
+    return order.index(name) if name in order else len(order)
+
+
+def _score(runs: list[RunRecord], base_parameters: int | None) -> Score:
+    by_seed = {run.recipe.seed: run for run in sorted(runs, key=lambda run: run.finished_at)}
+    latest = [by_seed[seed] for seed in sorted(by_seed)]
+    tests = [run.metrics.test for run in latest if run.metrics.test]
+    parameters = latest[-1].metrics.parameters
+    return Score(
+        metric=latest[-1].metric,
+        values=tuple(test.value for test in tests),
+        num_without=len(latest) - len(tests),
+        sampling_error=math.sqrt(fmean(test.error**2 for test in tests)) if tests else 0.0,
+        level=latest[-1].metrics.level,
+        parameters=parameters,
+        parameter_ratio=parameters / base_parameters if base_parameters else None,
+        runs=tuple(latest),
+    )
+
+
+def _parameters(runs: list[RunRecord]) -> int | None:
+    return runs[-1].metrics.parameters if runs else None

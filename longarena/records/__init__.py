@@ -1,0 +1,1 @@
+"""What was found: one record per run or measurement, never edited."""

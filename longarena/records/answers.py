@@ -1,0 +1,63 @@
+"""The answers of a run to the test split, in a small file beside its record.
+
+    scores    what each example scored, in the order of the dataset
+    answers   what was answered, in the smallest integers that hold it
+
+They let two runs be compared example by example. The record has their digest.
+"""
+
+import hashlib
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longarena.data.files import write_atomically
+
+SUFFIX = ".npz"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a run answered to every example of the test split, and what that scored."""
+
+    scores: NDArray[np.float32]
+    answers: NDArray[Any]
+
+    @property
+    def digest(self) -> str:
+        """A digest that differs between different answers."""
+        found = hashlib.sha256(self.scores.astype("<f4").tobytes())
+        found.update(self.answers.astype("<i8").tobytes())
+        return found.hexdigest()[:16]
+
+
+def answers_path(record: Path) -> Path:
+    """Return where the answers that belong to a record's file are kept."""
+    return record.with_suffix(SUFFIX)
+
+
+def write_answers(path: Path, found: Answers) -> None:
+    """Write answers in the smallest types that hold them."""
+    is_binary = bool(np.isin(found.scores, (0, 1)).all())
+    smallest = np.min_scalar_type(int(found.answers.max(initial=0)))
+    file = io.BytesIO()
+    np.savez_compressed(
+        file,
+        scores=found.scores.astype(bool if is_binary else np.float32),
+        answers=found.answers.astype(smallest),
+    )
+    write_atomically(path, file.getvalue())
+
+
+def read_answers(path: Path) -> Answers:
+    """Read answers; raise ValueError if the file does not hold any."""
+    try:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
+            return Answers(arrays["scores"].astype(np.float32), arrays["answers"])
+    except (KeyError, EOFError, BadZipFile) as error:
+        raise ValueError(f"{path} does not hold answers: {error}") from None

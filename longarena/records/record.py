@@ -1,0 +1,247 @@
+"""Records: what a run or a measurement found, with everything needed to repeat it.
+
+One JSON file each, written once and atomically. Tables, charts and pages are functions of them.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from longarena.model.config import ModelConfig
+from longarena.options import Options, Value
+from longarena.recipes.recipe import Recipe
+from longarena.runtime import Machine, Versions
+from longarena.tracks.metric import Metric
+
+# collapsed: neither loss nor score became better than those of the best constant answer;
+# diverged: the loss became infinite or NaN
+Status = Literal["finished", "collapsed", "diverged"]
+# how many standard errors a score must be above another so that luck does not explain it
+NUM_STANDARD_ERRORS = 3
+
+
+def is_significant(metric: Metric, value: float, level: float, error: float) -> bool:
+    """Tell whether a value is better than a level by three standard errors.
+
+    >>> from longarena.tracks.metric import ACCURACY
+    >>> is_significant(ACCURACY, 0.6, 0.45, 0.049), is_significant(ACCURACY, 0.6, 0.5, 0.049)
+    (True, False)
+    """
+    margin = NUM_STANDARD_ERRORS * error
+    return metric.is_better(value, level + margin if metric.better == "more" else level - margin)
+
+
+class SplitScore(Options):
+    """How a model does on one split: the metric's value, its standard error, the loss.
+
+    `weight` is what the sums were divided by: examples, or the tokens of all examples.
+    """
+
+    value: float
+    error: float
+    loss: float
+    weight: float
+    examples: int
+
+
+class RunMetrics(Options):
+    """The numbers of a run; `level` is what the best answer without a model scores on test.
+
+    `details` are what the track adds about the test split, such as a confusion matrix.
+    """
+
+    valid: SplitScore | None
+    test: SplitScore | None
+    level: float
+    details: dict[str, Value] = Field(default_factory=dict)
+    best_step: int
+    steps: int
+    steps_per_second: float
+    tokens_per_second: float
+    peak_resident_bytes: int
+    parameters: int
+    padding_share: float
+    train_seconds: float
+
+
+class Curve(Options):
+    """The validation scores of a run, over its steps and over the seconds of training."""
+
+    steps: list[int]
+    seconds: list[float]
+    values: list[float]
+
+
+class RunRecord(Options):
+    """A run that has ended.
+
+    It holds the whole metric, so that it can be shown where its task is not installed. `answers` is
+    the digest of the answers to the test split, which are kept beside the record.
+    """
+
+    format: Literal[2] = 2
+    kind: Literal["run"] = "run"
+    id: str
+    recipe: Recipe
+    metric: Metric
+    variant: str
+    fingerprint: str
+    status: Status
+    metrics: RunMetrics
+    curve: Curve
+    answers: str | None = None
+    machine: Machine
+    versions: Versions
+    finished_at: str
+
+    @property
+    def outcome(self) -> str:
+        """The result in a few words, such as `collapsed, test accuracy 16.2%`."""
+        test = self.metrics.test
+        if test is None:
+            return self.status
+        state = "" if self.status == "finished" else f"{self.status}, "
+        return f"{state}test {self.metric.name} {self.metric.write_with_unit(test.value)}"
+
+
+class FailureRecord(Options):
+    """A run that ended in an error; the record of a later success takes its place."""
+
+    format: Literal[2] = 2
+    kind: Literal["failure"] = "failure"
+    id: str
+    recipe: Recipe
+    variant: str
+    status: Literal["failed"] = "failed"
+    error: str
+    machine: Machine
+    versions: Versions
+    finished_at: str
+
+
+class Measurement(Options):
+    """What one step of a mechanism takes; `seconds_per_step` has one entry per timing that counts.
+
+    These are seconds at the median pace that the machine had while all mechanisms of one length
+    were timed; `steps_per_second` is the inverse of their median. Live bytes are those of tensors,
+    which a second measurement repeats exactly; resident bytes include the allocator's reserve.
+    """
+
+    steps_per_second: float
+    seconds_per_step: list[float] = Field(min_length=1)
+    tokens_per_second: float
+    peak_live_bytes: int
+    peak_resident_bytes: int
+    parameters: int
+
+
+class Cost(Options):
+    """What a model costs without a clock: Mult-Adds per token, by kind of layer.
+
+    The kinds are those of a prediction (`measure/cost.py` says what belongs to which);
+    `training_step` is all of forward and backward. Activations are what the forward pass keeps for
+    the backward pass.
+    """
+
+    parameters: int
+    attention: float
+    convolution: float
+    feed_forward: float
+    head_and_embedding: float
+    training_step: float
+    activation_bytes: int
+
+    @property
+    def mixer(self) -> float:
+        """Mult-Adds per token of the mixers."""
+        return self.attention + self.convolution
+
+    @property
+    def forward(self) -> float:
+        """Mult-Adds per token of the forward pass."""
+        return self.mixer + self.feed_forward + self.head_and_embedding
+
+
+class Limits(Options):
+    """What the machine itself reaches: the best rates of large products and copies.
+
+    `typical_flops_per_second` is the median rate while the mechanisms were timed, lower under load.
+    """
+
+    flops_per_second: float
+    copy_bytes_per_second: float
+    typical_flops_per_second: float | None = None
+
+    @property
+    def pace(self) -> float:
+        """The share of its best rate that the machine had while the mechanisms were timed."""
+        return (self.typical_flops_per_second or self.flops_per_second) / self.flops_per_second
+
+
+MeasureStatus = Literal["measured", "out of memory", "timed out", "failed"]
+
+
+class MeasureRecord(Options):
+    """The cost of one mechanism at one length, measured together with others in one `session`.
+
+    `metrics` are those of the training step, if it could be measured; `reason` says why not.
+    `repeat` numbers the measurements of one mechanism in one session.
+    """
+
+    format: Literal[2] = 2
+    kind: Literal["measure"] = "measure"
+    id: str
+    session: str
+    repeat: int = 0
+    model: ModelConfig
+    length: int
+    batch_size: int
+    status: MeasureStatus = "measured"
+    reason: str = ""
+    metrics: Measurement | None
+    inference: Measurement | None = None
+    cost: Cost | None = None
+    limits: Limits | None = None
+    machine: Machine
+    versions: Versions
+    finished_at: str
+
+    @property
+    def training_share(self) -> float | None:
+        """The share of the machine's rate of products that a training step reaches."""
+        return self._limit_share(self.metrics, self.cost.training_step if self.cost else None)
+
+    @property
+    def prediction_share(self) -> float | None:
+        """The share of the machine's rate of products that a prediction reaches."""
+        return self._limit_share(self.inference, self.cost.forward if self.cost else None)
+
+    def _limit_share(
+        self, found: Measurement | None, mult_adds_per_token: float | None
+    ) -> float | None:
+        if found is None or mult_adds_per_token is None or self.limits is None:
+            return None
+        # a Mult-Add is two operations
+        flops_per_second = 2 * mult_adds_per_token * found.tokens_per_second
+        return flops_per_second / self.limits.flops_per_second
+
+
+class SpanRecord(Options):
+    """How far a trained model looks: mean distances by layer and head, in tokens."""
+
+    format: Literal[2] = 2
+    kind: Literal["span"] = "span"
+    id: str
+    recipe: Recipe
+    variant: str
+    fingerprint: str
+    samples: int
+    mean_length: float
+    mean_span: float
+    spans: list[list[float]]
+    machine: Machine
+    versions: Versions
+    finished_at: str
+
+
+Record = RunRecord | FailureRecord | MeasureRecord | SpanRecord

@@ -1,0 +1,65 @@
+"""Every chart, drawn from findings: one entry each. One specification serves page, SVG and PNG.
+
+picture    scores against speed, the area of a dot is memory, every mechanism named
+speed      training steps per second against length
+memory     peak memory against length
+curves     validation scores over the steps of training, mean over seeds
+spans      how far trained models look, task by task
+"""
+
+from collections.abc import Iterable, Mapping
+
+from longarena.report.charts.chart import Chart, ChartKind
+from longarena.report.charts.curves import draw_curves
+from longarena.report.charts.lengths import draw_memory, draw_speed
+from longarena.report.charts.picture import draw_picture
+from longarena.report.charts.spans import draw_spans
+from longarena.report.findings import Findings
+from longarena.report.tables.kind import MEASURE, TRAIN
+
+CHARTS: Mapping[str, ChartKind] = {
+    "picture": ChartKind(
+        "Scores against speed",
+        "Up is better, right is faster, and the area of a dot is its peak memory. The thin line "
+        "joins what no other beats in both score and speed; the dashed one is the score of an "
+        "answer without a model.",
+        f"{TRAIN}, and {MEASURE}",
+        draw_picture,
+    ),
+    "speed": ChartKind(
+        "Speed against length",
+        "Both axes are logarithmic: a straight line is a power law.",
+        MEASURE,
+        draw_speed,
+    ),
+    "memory": ChartKind(
+        "Memory against length",
+        "The peak of live tensors in a training step; both axes are logarithmic.",
+        MEASURE,
+        draw_memory,
+    ),
+    "curves": ChartKind(
+        "Learning curves",
+        "Validation scores during training, the mean over seeds.",
+        TRAIN,
+        draw_curves,
+    ),
+    "spans": ChartKind(
+        "Required attention span",
+        "The mean distance between a query and what it attends to, over heads, layers and "
+        "validation samples of a trained model; the mean over its runs.",
+        "longarena span RUN",
+        draw_spans,
+    ),
+}
+
+
+def draw_charts(found: Findings, names: Iterable[str] = CHARTS) -> list[Chart]:
+    """Draw the charts of some names that the findings suffice for."""
+    kinds = {name: CHARTS[name] for name in names}
+    drawn = {name: kind.draw(found) for name, kind in kinds.items()}
+    return [
+        Chart(name, kinds[name].title, kinds[name].caption, spec)
+        for name, spec in drawn.items()
+        if spec
+    ]

@@ -1,0 +1,63 @@
+"""The vertical axis of the picture: averages of the leaderboards, then one column after another."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from longarena.findings.boards import Board, has_own_data
+from longarena.findings.costs import CostTable
+from longarena.findings.scores import Column, Row, ScoreTable
+from longarena.report.findings import Findings
+from longarena.report.formatting import column_name
+from longarena.tracks.metric import Metric
+
+
+@dataclass(frozen=True)
+class ScorePanel:
+    """Mean scores that may be compared, and the score of an answer without a model."""
+
+    title: str
+    means: Mapping[Row, float]
+    level: float
+    metric: Metric
+
+    def has_any(self, costs: CostTable, length: int) -> bool:
+        """Tell whether any of the mechanisms was measured at a length."""
+        return any((row, length) in costs.costs for row in self.means)
+
+
+def score_panels(found: Findings) -> list[ScorePanel]:
+    """List the panels, the averages of several tasks in front."""
+    averages = [_average(board) for board in found.boards]
+    columns = [_column(found.scores, column) for column in found.scores.columns]
+    return [*(panel for panel in averages if panel), *columns]
+
+
+def _average(board: Board) -> ScorePanel | None:
+    """Take the suite's first average, of the mechanisms that did the most of its tasks."""
+    metric = board.average_metric(0)
+    if metric is None:
+        return None
+    averages = {line.row: line.averages[0] for line in board.comparable}
+    found = {row: average for row, average in averages.items() if average}
+    most = max((average.num_tasks for average in found.values()), default=0)
+    if most < 2:
+        return None
+    wanted = board.suite.averages[0].tasks
+    own = [at for at in board.columns if at.task in wanted and has_own_data(at)]
+    return ScorePanel(
+        title=f"Average of {most} tasks, {board.preset}, {board.machine}",
+        means={row: each.mean for row, each in found.items() if each.num_tasks == most},
+        level=fmean(board.level(column) for column in own),
+        metric=metric,
+    )
+
+
+def _column(scores: ScoreTable, column: Column) -> ScorePanel:
+    found = {row: score.mean for (row, at), score in scores.scores.items() if at == column}
+    return ScorePanel(
+        title=column_name(column, scores.columns),
+        means={row: mean for row, mean in found.items() if mean is not None},
+        level=scores.level(column),
+        metric=column.metric,
+    )

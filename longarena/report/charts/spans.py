@@ -1,0 +1,72 @@
+"""The chart of attention spans: how far each trained model looks, task by task.
+
+A bar is the mean over the runs of one mechanism on one task; the name stands at its end.
+"""
+
+from statistics import fmean
+
+import altair as alt
+
+from longarena.findings.scores import group
+from longarena.records.record import SpanRecord
+from longarena.report.charts.frame import CONFIG, LEGEND_COLUMNS, Point, Spec
+from longarena.report.charts.palette import COLOURS
+from longarena.report.findings import Findings
+from longarena.report.formatting import card, task_title
+
+GROUP_GAP = 10
+BAR_HEIGHT = 18
+
+
+def draw_spans(found: Findings) -> Spec | None:
+    """Draw a bar per mechanism and task; pointing at one tells its share of the sequence."""
+    bars = [_bar(records) for records in group(found.records.spans, _place_of).values()]
+    bars = sorted(bars, key=lambda bar: (str(bar["task"]), -float(bar["span"])))
+    return _spec(bars) if bars else None
+
+
+def _place_of(record: SpanRecord) -> tuple[str, str]:
+    task = ", ".join(filter(None, [task_title(record.recipe.task.name), record.variant]))
+    return task, record.recipe.model.mixer
+
+
+def _bar(records: list[SpanRecord]) -> Point:
+    task, mixer = _place_of(records[0])
+    return {
+        "task": task,
+        "mixer": card(mixer).title,
+        "family": card(mixer).family,
+        "span": round(fmean(record.mean_span for record in records), 2),
+        "length": round(fmean(record.mean_length for record in records), 1),
+        "runs": len(records),
+    }
+
+
+def _spec(bars: list[Point]) -> Spec:
+    used = [family for family in COLOURS if family in {bar["family"] for bar in bars}]
+    order = list(dict.fromkeys(str(bar["mixer"]) for bar in bars))
+    colours = alt.Scale(domain=used, range=[COLOURS[family] for family in used])
+    longest = max(float(bar["span"]) for bar in bars)
+    base = alt.Chart(alt.NamedData(name="spans")).encode(
+        alt.X(
+            "span:Q",
+            title="mean distance, tokens",
+            scale=alt.Scale(domain=[0, 1.4 * longest]),
+            axis=alt.Axis(tickCount=6),
+        ),
+        alt.Y("task:N", title=None, axis=alt.Axis(labelLimit=190, grid=False)),
+        alt.YOffset("mixer:N", sort=order, scale=alt.Scale(paddingInner=0.25)),
+    )
+    legend = alt.Legend(title=None, columns=LEGEND_COLUMNS, symbolType="circle")
+    layers = [
+        base.mark_bar().encode(
+            alt.Color("family:N", scale=colours, legend=legend),
+            tooltip=["mixer:N", "task:N", "span:Q", "length:Q", "runs:Q"],
+        ),
+        base.mark_text(align="left", dx=5).encode(text="mixer:N"),
+    ]
+    # a number: a height in steps beside a width that fits makes Vega complain in the console
+    height = len({bar["task"] for bar in bars}) * (len(order) * BAR_HEIGHT + GROUP_GAP)
+    chart = alt.layer(*layers).properties(width="container", height=height)
+    spec: Spec = chart.to_dict()
+    return spec | {"datasets": {"spans": bars}, "config": CONFIG}

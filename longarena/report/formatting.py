@@ -1,0 +1,156 @@
+"""How mechanisms, tasks, columns and quantities are written.
+
+Titles come from the tables of mixers and tasks alone. A record may name a user's own class, and
+showing a record must never import what it names.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from longarena import tasks
+from longarena.attention import MixerCard
+from longarena.findings import families
+from longarena.findings.scores import Column, Row
+from longarena.tracks.metric import Metric
+
+KILO = 1024
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def card(mixer: str) -> MixerCard:
+    """Return the card of a mechanism, without importing what is not in the table."""
+    return families.card(mixer)
+
+
+def row_name(row: Row) -> str:
+    """Name a row in one line."""
+    return f"{card(row.mixer).title} ({row.options})" if row.options else card(row.mixer).title
+
+
+def metric_name(metric: Metric) -> str:
+    """Name a metric in the middle of a sentence, with its unit.
+
+    >>> from longarena.tracks.metric import ACCURACY
+    >>> metric_name(ACCURACY), metric_name(ACCURACY.model_copy(update={"title": "BLEU"}))
+    ('accuracy, %', 'BLEU, %')
+    """
+    is_acronym = metric.title[1:2].isupper()
+    title = metric.title if is_acronym else metric.title[:1].lower() + metric.title[1:]
+    return f"{title}, {metric.unit}" if metric.unit else title
+
+
+def scores_name(metrics: Iterable[Metric]) -> str:
+    """Name what several scores are: their metric if they share one, and else just scores."""
+    names = {metric_name(metric) for metric in metrics}
+    return names.pop() if len(names) == 1 else "scores"
+
+
+def task_title(name: str) -> str:
+    """Return the title of a task."""
+    return tasks.build(name, {}).card.title if name in tasks.TASKS else name
+
+
+def column_parts(column: Column, among: Sequence[Column]) -> list[str]:
+    """Describe a column; name its data and machine only where other columns differ in them."""
+    variant = column.variant.replace(",", ", ")
+    parts = [f"version {column.version}, {column.preset}", variant, column.changes]
+    same = [other for other in among if _plain(other) == _plain(column)]
+    if len({other.fingerprint for other in same}) > 1:
+        parts.append(f"data {column.fingerprint[:8]}")
+    if len({other.machine for other in among}) > 1:
+        parts.append(column.machine)
+    return [part for part in parts if part]
+
+
+def data_parts(column: Column, among: Sequence[Column]) -> list[str]:
+    """Describe the data of a board's column: its kind, version, variant, and which build."""
+    parts = [task_title(column.task).partition(" (")[2].rstrip(")")]
+    if column.version > 1 or len({other.version for other in among}) > 1:
+        parts.append(f"version {column.version}")
+    parts.append(column.variant.replace(",", ", "))
+    same = [other for other in among if _plain(other) == _plain(column)]
+    if len({other.fingerprint for other in same}) > 1:
+        parts.append(f"data {column.fingerprint[:8]}")
+    return [part for part in parts if part]
+
+
+def task_word(name: str) -> str:
+    """Return the title of a task without the part in brackets."""
+    return task_title(name).partition(" (")[0]
+
+
+def column_name(column: Column, among: Sequence[Column]) -> str:
+    """Name a column in one line."""
+    return ", ".join([task_title(column.task), *column_parts(column, among)])
+
+
+def _plain(column: Column) -> tuple[str, int, str, str, str]:
+    return column.task, column.version, column.variant, column.preset, column.changes
+
+
+def length_name(length: int) -> str:
+    """Name a length as the papers do.
+
+    >>> length_name(1024), length_name(1536), length_name(1000)
+    ('1K', '1.5K', '1000')
+    """
+    return f"{length / KILO:g}K" if length % 256 == 0 and length >= KILO else str(length)
+
+
+def bytes_name(count: float) -> str:
+    """Write a number of bytes with three digits.
+
+    >>> bytes_name(512), bytes_name(3 * 2**29), bytes_name(2**20 * 1023.99)
+    ('512 bytes', '1.5 GiB', '1.0 GiB')
+    """
+    unit = 0
+    while round(count, 1) >= KILO and unit < len(UNITS) - 1:
+        count, unit = count / KILO, unit + 1
+    return (
+        f"{count:.0f} {UNITS[unit]}" if unit == 0 or count >= 100 else f"{count:.1f} {UNITS[unit]}"
+    )
+
+
+def digits(number: float) -> str:
+    """Write a number with three significant digits and without powers of ten.
+
+    >>> digits(1234.5), digits(12.345), digits(0.012345)
+    ('1,234', '12.3', '0.0123')
+    """
+    if abs(number) >= 100 or number == 0:
+        return f"{number:,.0f}"
+    return f"{number:#.3g}"
+
+
+def percent(share: float) -> str:
+    """Write a share of 1 in percent.
+
+    >>> percent(0.3349)
+    '33.5'
+    """
+    return f"{100 * share:.1f}"
+
+
+def short(number: float) -> str:
+    """Write a large count with three digits and a letter for its size.
+
+    >>> short(1_234_567), short(35_900), short(12)
+    ('1.23M', '35.9K', '12')
+    """
+    for letter, size in (("G", 1e9), ("M", 1e6), ("K", 1e3)):
+        if number >= size:
+            return f"{number / size:.3g}{letter}"
+    return f"{number:.3g}"
+
+
+def many(count: int, noun: str) -> str:
+    """Count things.
+
+    >>> many(1, "seed"), many(3, "seed")
+    ('1 seed', '3 seeds')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def ratio(number: float) -> str:
+    """Write how many times as much."""
+    return f"{number:.2f}\N{MULTIPLICATION SIGN}"

@@ -1,0 +1,1 @@
+"""The page of all records, and a small one for each run."""

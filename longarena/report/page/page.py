@@ -1,0 +1,181 @@
+"""The page: all records of a folder in one HTML file that needs nothing else.
+
+It is static and works offline, with its style, script and Vega inside; each run has a small page of
+its own beside it (runs.py). Every string of a record is escaped, and the data of the charts is
+embedded as JSON that cannot close its element (environment.py says what else keeps it harmless).
+
+A section is one template; a new one is a file in templates/ and a line in page.html. Tables come
+from `tables/`, charts from `charts/`; table.html writes every table.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import vl_convert
+from markupsafe import Markup
+
+from longarena.data.files import write_atomically
+from longarena.findings.costs import CostTable
+from longarena.records.folder import Records
+from longarena.report import formatting
+from longarena.report.charts import draw_charts
+from longarena.report.charts.chart import Chart
+from longarena.report.findings import Findings
+from longarena.report.links import RunLine
+from longarena.report.page.environment import asset, day, environment, machine_line, policy
+from longarena.report.page.runs import write_run_pages
+from longarena.report.page.samples import Sample, samples
+from longarena.report.patterns.pictures import Plate, gallery
+from longarena.report.tables.beside import beside_costs, beside_scores, beside_session
+from longarena.report.tables.costs import (
+    growth_table,
+    limit_table,
+    memory_table,
+    prediction_table,
+    speed_table,
+)
+from longarena.report.tables.counts import session_counts
+from longarena.report.tables.families import family_table
+from longarena.report.tables.published import published_tables
+from longarena.report.tables.runs import failure_tables, run_tables
+from longarena.report.tables.scores import board_tables
+from longarena.table.table import Table, distinct
+
+Choices = list[tuple[str, str]]
+COSTS = (speed_table, memory_table, prediction_table, growth_table, limit_table)
+
+
+def write_page(records: Records, out: Path, refresh_seconds: int | None = None) -> Path:
+    """Write `out`/index.html and the pages of the runs, and return the path of the former.
+
+    With `refresh_seconds` the page loads itself again, for a reader who watches a sweep.
+    """
+    found = Findings.of(records)
+    write_run_pages(found.lines, out)
+    path = out / "index.html"
+    write_atomically(path, render_findings(found, refresh_seconds))
+    return path
+
+
+def render(records: Records) -> str:
+    """Return the page of some records, without those of the runs."""
+    return render_findings(Findings.of(records))
+
+
+def render_findings(found: Findings, refresh_seconds: int | None = None) -> str:
+    """Return the main page."""
+    charts, tables = draw_charts(found), _tables(found)
+    scripts = [*([vega()] if charts else []), asset("page.js")]
+    page = environment().get_template("page.html")
+    return page.render(
+        **_facts(found),
+        **tables,
+        refresh_seconds=refresh_seconds,
+        filters=_filters(found.lines),
+        charts=charts,
+        specifications={chart.name: chart.spec for chart in charts},
+        gallery=_gallery(),
+        samples=_samples(),
+        unreadable=sorted(found.records.unreadable.items()),
+        sections=_sections(found, charts, tables),
+        scripts=[Markup(script) for script in scripts],
+        policy=policy(scripts),
+    )
+
+
+def _tables(found: Findings) -> dict[str, object]:
+    """Make the tables of every section."""
+    session = beside_session(found)
+    return {
+        "boards": board_tables(found),
+        "failures": failure_tables(found),
+        "sessions": _sessions(found),
+        "families": family_table(found.families),
+        "beside_scores": beside_scores(found),
+        "beside_costs": beside_costs(session) if session else [],
+        "beside_session": session,
+        "published": published_tables(found),
+        "runs": run_tables(found),
+    }
+
+
+def _sessions(found: Findings) -> list[tuple[CostTable, list[Table]]]:
+    """Make the tables of every session, the counts at its longest length alone."""
+    groups = [
+        [
+            *(table for make in COSTS if (table := make(session))),
+            *session_counts(session)[-1:],
+        ]
+        for session in found.costs
+    ]
+    named = iter(distinct(table for tables in groups for table in tables))
+    return [
+        (session, [next(named) for _ in tables])
+        for session, tables in zip(found.costs, groups, strict=True)
+    ]
+
+
+@cache
+def vega() -> str:
+    """Return Vega, Vega-Lite and their embedding as one script, about 0.9 MB."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle.replace("</script", "<\\/script")
+
+
+@cache
+def _gallery() -> list[Plate]:
+    return gallery()
+
+
+@cache
+def _samples() -> list[Sample]:
+    return samples()
+
+
+def _facts(found: Findings) -> dict[str, object]:
+    """Gather what the head of the page says."""
+    rows = {*found.scores.rows, *(row for table in found.costs for row in table.rows)}
+    return {
+        "is_empty": not found.every,
+        "num_runs": len(found.records.runs),
+        "num_mechanisms": len({row.mixer for row in rows}),
+        "num_measurements": len(found.records.measurements),
+        "latest": day(max((record.finished_at for record in found.every), default="")),
+        "machines": sorted({machine_line(record.machine) for record in found.every}),
+        "version": version("longarena"),
+    }
+
+
+def _filters(lines: list[RunLine]) -> dict[str, Choices]:
+    """List what runs can be chosen by."""
+    recipes = [line.record.recipe for line in lines]
+    families = {formatting.card(recipe.model.mixer).family for recipe in recipes}
+    return {
+        "preset": [(name, name) for name in sorted({recipe.preset for recipe in recipes})],
+        "task": [
+            (name, formatting.task_title(name))
+            for name in sorted({each.task.name for each in recipes})
+        ],
+        "family": [(family, family) for family in sorted(families)],
+    }
+
+
+def _sections(
+    found: Findings, charts: list[Chart], tables: Mapping[str, object]
+) -> list[tuple[str, str]]:
+    """List the sections that this page has, by their ids."""
+    every = {
+        ("leaderboard", "Leaderboard"): found.lines,
+        ("costs", "Speed and memory"): found.costs,
+        ("charts", "Charts"): charts,
+        ("families", "Families"): True,
+        ("beside", "Beside the papers"): tables["beside_scores"] or tables["beside_costs"],
+        ("published", "Published numbers"): True,
+        ("runs", "Runs"): found.records.runs,
+        ("gallery", "Attention patterns"): True,
+        ("tasks", "Tasks"): True,
+        ("unreadable", "Unreadable records"): found.records.unreadable,
+    }
+    return [section for section, is_there in every.items() if is_there]

@@ -1,0 +1,92 @@
+"""A page per run: recipe, curve, confusion matrix, machine, versions, the command that repeats it.
+
+Choice: no script and no chart library: a run's page is some kilobytes.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from longarena.data.files import write_atomically
+from longarena.findings.changes import changes as changes_of
+from longarena.findings.changes import command, write
+from longarena.findings.scores import group, place_of
+from longarena.records.record import FailureRecord, RunRecord
+from longarena.report.links import AnyRun, RunLine
+from longarena.report.page.curve import Drawing, draw_curve
+from longarena.report.page.environment import environment, policy
+
+_CONFUSION = TypeAdapter(list[list[int]])
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """How often each class got each answer: counts, and their shares of the class."""
+
+    counts: list[list[int]]
+    shares: list[list[float]]
+
+
+def write_run_pages(lines: Sequence[RunLine], out: Path) -> None:
+    """Write the page of every run whose page is missing or out of date."""
+    seeds = siblings(lines)
+    for line in lines:
+        path, text = out / line.href, render_run(line, seeds)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            write_atomically(path, text)
+
+
+def siblings(lines: Sequence[RunLine]) -> dict[str, list[RunLine]]:
+    """List the seeds of every result by the page of each of its runs."""
+    places = [(place_of(line.record), line) for line in lines if isinstance(line.record, RunRecord)]
+    groups = group(places, lambda pair: pair[0]).values()
+    ordered = [
+        sorted((line for _, line in found), key=lambda line: line.record.recipe.seed)
+        for found in groups
+    ]
+    return {line.href: found for found in ordered for line in found}
+
+
+def render_run(line: RunLine, seeds: Mapping[str, list[RunLine]]) -> str:
+    """Return the page of one run."""
+    record = line.record
+    found = changes_of(record.recipe)
+    return (
+        environment()
+        .get_template("run.html")
+        .render(
+            record=record,
+            href=line.href,
+            seeds=seeds.get(line.href, []),
+            command=command(record.recipe, record.machine),
+            changes=write(found.changed) if found else None,
+            recipe=json.dumps(record.recipe.model_dump(mode="json"), indent=2),
+            curve=_curve(record),
+            confusion=_confusion(record),
+            policy=policy([]),
+        )
+    )
+
+
+def _curve(record: AnyRun) -> Drawing | None:
+    if isinstance(record, FailureRecord):
+        return None
+    return draw_curve(
+        record.curve.steps,
+        [record.metric.scaled(value) for value in record.curve.values],
+        record.metric.scaled(record.metrics.level),
+    )
+
+
+def _confusion(record: AnyRun) -> Confusion | None:
+    if isinstance(record, FailureRecord) or "confusion" not in record.metrics.details:
+        return None
+    try:
+        counts = _CONFUSION.validate_python(record.metrics.details["confusion"])
+    except ValidationError:  # a record says what it likes
+        return None
+    shares = [[count / (sum(row) or 1) for count in row] for row in counts]
+    return Confusion(counts, shares)

@@ -1,0 +1,1 @@
+"""Pictures of who attends to whom."""

@@ -1,0 +1,291 @@
+"""The leaderboards as tables: a pair per board, comparable results apart from free ones.
+
+A cell is the mean over seeds with its standard deviation, in the unit of its metric. The last rows
+are the paper's (mean and deviation over mechanisms) and what an answer without a model scores.
+Columns of the preset's own data come first, then the averages over them, then variants.
+
+Choice: a result is the best of its column only if it is better than an answer without a model.
+Choice: the best average is the best of those over the most tasks.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from longarena.findings.boards import (
+    Average,
+    Board,
+    Line,
+    Spread,
+    best_average,
+    has_own_data,
+    own_variant,
+    spread_of_averages,
+)
+from longarena.findings.scores import Column as ScoreColumn
+from longarena.findings.scores import Score
+from longarena.report import formatting
+from longarena.report.findings import Findings
+from longarena.report.tables.mechanism import MECHANISM, mechanism
+from longarena.table.table import EMPTY, MISSING, Cell, Column, Row, Table, Tone, Words, slug
+from longarena.tracks.metric import Metric
+
+COLLAPSED, CHANCE = "collapsed", "chance"
+ABOVE_LEVEL = "better than an answer without a model by three standard errors"
+# more than any average differs from another, so that those of more tasks come first
+TASK_STEP = 1e6
+
+
+@dataclass(frozen=True)
+class BoardTables:
+    """A board with its tables; one without results has no table."""
+
+    board: Board
+    comparable: Table | None
+    free: Table | None
+
+
+def score_tables(found: Findings) -> list[Table]:
+    """Tabulate test scores with their spread over seeds, the comparable ones first."""
+    pairs = board_tables(found)
+    tables = [*(pair.comparable for pair in pairs), *(pair.free for pair in pairs)]
+    return [table for table in tables if table]
+
+
+def board_tables(found: Findings) -> list[BoardTables]:
+    """Tabulate every board; boards of one suite and preset on several machines are numbered."""
+    counts: dict[str, int] = {}
+    pairs = []
+    for board in found.boards:
+        name = f"scores-{board.suite.name}-{slug(board.preset)}"
+        counts[name] = counts.get(name, 0) + 1
+        name += f"-{counts[name]}" if counts[name] > 1 else ""
+        pairs.append(
+            BoardTables(
+                board,
+                _comparable(found, board, name) if board.comparable else None,
+                _free(found, board, f"{name}-free") if board.free else None,
+            )
+        )
+    return pairs
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What the columns show: own data, which averages, variants of the data; and their best.
+
+    Free results differ in their recipes, so among them none is the best.
+    """
+
+    board: Board
+    own: list[ScoreColumn]
+    averages: list[int]
+    variants: list[ScoreColumn]
+    best: Mapping[ScoreColumn, float | None]
+    best_averages: Mapping[int, Average | None]
+
+    @classmethod
+    def of(cls, board: Board, lines: Sequence[Line], *, has_best: bool) -> "_Layout":
+        columns, averages = board.columns_of(lines), _averages(board)
+        own = [column for column in columns if has_own_data(column)]
+        return cls(
+            board,
+            own,
+            averages,
+            variants=[column for column in columns if column not in own],
+            best={column: board.best(column) for column in columns} if has_best else {},
+            best_averages={at: _best_average(board, at) for at in averages} if has_best else {},
+        )
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (
+            MECHANISM,
+            *(_column(at, self.board) for at in self.own),
+            *(_average_column(self.board, which) for which in self.averages),
+            *(_column(at, self.board) for at in self.variants),
+        )
+
+
+def _comparable(found: Findings, board: Board, name: str) -> Table:
+    layout = _Layout.of(board, board.comparable, has_best=True)
+    table = _table(found, layout, board.comparable, name)
+    return replace(table, footers=(_mean_row(layout), *table.footers))
+
+
+def _free(found: Findings, board: Board, name: str) -> Table:
+    layout = _Layout.of(board, board.free, has_best=False)
+    table = _table(found, layout, board.free, name)
+    return replace(table, title=f"{table.title}, free results")
+
+
+def _table(found: Findings, layout: _Layout, lines: Sequence[Line], name: str) -> Table:
+    board = layout.board
+    return Table(
+        name=name,
+        title=f"{board_title(board)}: test {scores_name(board)}",
+        columns=layout.columns,
+        rows=tuple(_row(found, layout, line) for line in lines),
+        footers=(_level_row(layout),),
+        note=f"Mean and standard deviation over seeds, {board.machine}. Chance: not better than an "
+        "answer without a model by three standard errors. A factor: its parameters, relative to "
+        f"the {formatting.card(board.suite.baseline).title}, exceed "
+        f"{board.suite.parameter_budget:.2f}.",
+    )
+
+
+def board_title(board: Board) -> str:
+    """Name a board."""
+    return f"{board.suite.title}, preset {board.preset}"
+
+
+def scores_name(board: Board) -> str:
+    """Name what the numbers of a board are."""
+    return formatting.scores_name(column.metric for column in board.columns)
+
+
+def _averages(board: Board) -> list[int]:
+    """Choose the first average, and the others that this board has more tasks for."""
+    tasks = {column.task for column in board.columns}
+    averages = board.suite.averages
+    return [
+        which
+        for which, average in enumerate(averages)
+        if which == 0 or tasks & (set(average.tasks) - set(averages[0].tasks))
+    ]
+
+
+def _column(column: ScoreColumn, board: Board) -> Column:
+    is_mixed = len({other.metric for other in board.columns}) > 1
+    metric = [formatting.metric_name(column.metric)] if is_mixed else []
+    title = formatting.task_word(column.task)
+    return Column(
+        title,
+        details=(*formatting.data_parts(column, board.columns), *metric),
+        short=", ".join([title, *_short_parts(column, board.columns), *metric]),
+        better=column.metric.better,
+        filters={"task": column.task},
+    )
+
+
+def _short_parts(column: ScoreColumn, among: Sequence[ScoreColumn]) -> list[str]:
+    """Say how the data differs from the preset's, or all about it where a task has two columns."""
+    if sum(other.task == column.task for other in among) > 1:
+        return formatting.data_parts(column, among)
+    expected = (own_variant(column.preset, column.task) or "").split(",")
+    return [part for part in column.variant.split(",") if part not in expected]
+
+
+def _average_column(board: Board, which: int) -> Column:
+    metric = board.average_metric(which)
+    better = metric.better if metric else None
+    return Column(board.suite.averages[which].title, better=better, role="average")
+
+
+def _row(found: Findings, layout: _Layout, line: Line) -> Row:
+    def scores(columns: Sequence[ScoreColumn]) -> list[Cell]:
+        return [_score(found, layout, line, column) for column in columns]
+
+    averages = [_average(layout, line, which) for which in layout.averages]
+    named = mechanism(line.row, line.changes)
+    return Row(
+        (named, *scores(layout.own), *averages, *scores(layout.variants)),
+        {"family": formatting.card(line.row.mixer).family},
+    )
+
+
+def _score(found: Findings, layout: _Layout, line: Line, column: ScoreColumn) -> Cell:
+    score, metric = line.scores.get(column), column.metric
+    if score is None:
+        return MISSING
+    budget = layout.board.suite.parameter_budget
+    details = _details(found, score, budget)
+    if score.mean is None:
+        return Cell("diverged", tone="failed", details=details)
+    return Cell(
+        metric.write(score.mean),
+        metric.scaled(score.mean),
+        None if score.spread is None else metric.scaled(score.spread),
+        note=", ".join(_notes(score, budget)),
+        is_best=score.is_above_level and score.mean == layout.best.get(column),
+        details=details,
+        mark=ABOVE_LEVEL if score.is_above_level else "",
+    )
+
+
+def _notes(score: Score, budget: float) -> list[str]:
+    notes = [COLLAPSED] if score.num_collapsed == len(score.values) else []
+    notes += [] if notes or score.is_above_level else [CHANCE]
+    if score.parameter_ratio is not None and score.is_over_budget(budget):
+        notes.append(formatting.ratio(score.parameter_ratio))
+    return notes
+
+
+def _details(found: Findings, score: Score, budget: float) -> tuple[tuple[Words, ...], ...]:
+    """Lead to the runs behind a number, and tell what became of them."""
+    seeds = formatting.many(len(score.runs), "seed")
+    first = [Words(seeds, link=found.href(score.runs[0]))]
+    if score.parameter_ratio is not None:
+        tone: Tone = "over" if score.is_over_budget(budget) else ""
+        first.append(Words(formatting.ratio(score.parameter_ratio), tone=tone))
+    lines = [tuple(first)]
+    if score.num_collapsed:
+        lines.append((Words(f"{score.num_collapsed} collapsed", tone="failed"),))
+    if score.num_without and score.mean is not None:
+        lines.append((Words(f"{score.num_without} diverged", tone="failed"),))
+    return tuple(lines)
+
+
+def _average(layout: _Layout, line: Line, which: int) -> Cell:
+    average, metric = line.averages[which], layout.board.average_metric(which)
+    if average is None or metric is None:
+        return MISSING
+    is_partial, value = average.is_partial, metric.scaled(average.mean)
+    step = TASK_STEP if metric.better == "more" else -TASK_STEP
+    return Cell(
+        metric.write(average.mean),
+        None if is_partial else value,  # over other tasks, so not to be compared by programs
+        note=f"{average.num_tasks} of {average.num_wanted} tasks" if is_partial else "",
+        is_best=average == layout.best_averages.get(which),
+        tone="partial" if is_partial else "",
+        order=average.num_tasks * step + value,
+    )
+
+
+def _best_average(board: Board, which: int) -> Average | None:
+    metric = board.average_metric(which)
+    return best_average(board.averages(which), metric.better) if metric else None
+
+
+def _mean_row(layout: _Layout) -> Row:
+    """Write the paper's last row: mean and deviation over mechanisms."""
+    board = layout.board
+
+    def means(columns: Sequence[ScoreColumn]) -> list[Cell]:
+        return [_mean(board.spread(column), column.metric) for column in columns]
+
+    averages = [
+        _mean(spread_of_averages(board.averages(which)), board.average_metric(which))
+        for which in layout.averages
+    ]
+    named = Cell("Mean over mechanisms")
+    return Row((named, *means(layout.own), *averages, *means(layout.variants)))
+
+
+def _mean(spread: Spread | None, metric: Metric | None) -> Cell:
+    if spread is None or metric is None:
+        return MISSING
+    deviation = None if spread.deviation is None else metric.scaled(spread.deviation)
+    return Cell(metric.write(spread.mean), metric.scaled(spread.mean), deviation)
+
+
+def _level_row(layout: _Layout) -> Row:
+    def levels(columns: Sequence[ScoreColumn]) -> list[Cell]:
+        return [_level(column.metric, layout.board.level(column)) for column in columns]
+
+    averages = [EMPTY] * len(layout.averages)
+    named = Cell("Without a model")
+    return Row((named, *levels(layout.own), *averages, *levels(layout.variants)))
+
+
+def _level(metric: Metric, level: float) -> Cell:
+    return Cell(metric.write(level), metric.scaled(level))

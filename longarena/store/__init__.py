@@ -1,1 +1,0 @@
-"""What was found: one record per run, never edited."""

@@ -1,0 +1,89 @@
+"""The recipes of a sweep: those of a file, or a grid of tasks, mechanisms and seeds.
+
+    sweeps/mine.py    def recipes() -> list[Recipe]: a for loop in Python
+    a grid            every task x every mechanism x every seed under one preset
+
+Choice: a grid goes through all mechanisms and tasks with one seed before the next seed begins, so
+        that a table fills evenly.
+"""
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from longarena import attention, tasks
+from longarena.errors import UserError, unknown
+from longarena.recipes.presets import PRESETS, preset
+from longarena.recipes.recipe import Recipe, override
+
+FOLDER = Path("sweeps")
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Tasks and mechanisms by name, or `all` of them; seeds 0 to `seeds` - 1."""
+
+    tasks: Sequence[str]
+    mixers: Sequence[str]
+    preset: str = "quick"
+    seeds: int = 1
+
+    def recipes(self) -> list[Recipe]:
+        """List the recipes of the grid."""
+        if self.preset not in PRESETS:
+            raise unknown("preset", self.preset, PRESETS)
+        names = [name for name in tasks.TASKS if PRESETS[self.preset](name, "transformer", 0)]
+        chosen = names if list(self.tasks) == [ALL] else self.tasks
+        mixers = attention.CARDS if list(self.mixers) == [ALL] else self.mixers
+        return [
+            preset(task, mixer, self.preset, seed)
+            for seed in range(self.seeds)
+            for mixer in mixers
+            for task in chosen
+        ]
+
+
+def read_sweep(name: str, folder: Path = FOLDER) -> list[Recipe]:
+    """List the recipes of a Python file, or of the file of that name in the folder of sweeps."""
+    path = Path(name) if name.endswith(".py") else folder / f"{name}.py"
+    if not path.is_file():
+        if name.endswith(".py"):
+            raise UserError(f"{path} does not exist; give a Python file with a function recipes()")
+        raise unknown("sweep", name, (found.stem for found in folder.glob("*.py")))
+    try:
+        found = _call(path)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    except Exception as error:
+        raise UserError(f"{path}: {type(error).__name__}: {error}") from error
+    if not (isinstance(found, list) and all(isinstance(each, Recipe) for each in found)):
+        raise UserError(f"{path}: recipes() must return a list of longarena.Recipe")
+    return found
+
+
+def _call(path: Path) -> object:
+    spec = importlib.util.spec_from_file_location(f"sweep_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise UserError("this is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not callable(getattr(module, "recipes", None)):
+        raise UserError("it has no function recipes() -> list[Recipe]")
+    found: object = module.recipes()
+    return found
+
+
+def derive(recipes: Sequence[Recipe], assignments: Sequence[str]) -> list[Recipe]:
+    """Override values of every recipe; recipes that become equal run once."""
+    changed = [override(recipe, assignments) for recipe in recipes] if assignments else recipes
+    return list({recipe.id: recipe for recipe in changed}.values())
+
+
+def pick(recipes: Sequence[Recipe], index: int) -> list[Recipe]:
+    """Return the one recipe with this number, counted from 0."""
+    if not 0 <= index < len(recipes):
+        last = len(recipes) - 1
+        raise UserError(f"--only {index}: this sweep has the runs 0 to {last}; see --dry-run")
+    return [recipes[index]]

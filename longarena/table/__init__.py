@@ -1,0 +1,1 @@
+"""Tables as values, and their writers: terminal, Markdown, LaTeX, CSV; a template writes HTML."""

@@ -1,0 +1,108 @@
+"""A track: what is predicted from the tokens, and how that is scored.
+
+build(config, signature, seed)       the model: a backbone and the track's head
+judge(model, batch)                  what training minimises, and what is scored
+level(train, test)                   what an answer without a model would score
+evaluate(model, split)               every example once: a tally and the answers
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from longarena.data.batches import Batch, evaluation_batches, evaluation_order
+from longarena.data.dataset import Split
+from longarena.model.config import ModelConfig
+from longarena.model.model import Model
+from longarena.options import Value
+from longarena.progress import SILENT, Progress
+from longarena.tasks.signature import Signature
+from longarena.tracks.metric import Metric
+from longarena.tracks.tally import Tally
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a track finds in a model's answers to one batch.
+
+    `objective` is a sum over the batch, with its gradient; `scores` and `answers` have one entry
+    per example.
+    """
+
+    objective: Tensor
+    tally: Tally
+    scores: Tensor
+    answers: Tensor
+
+
+@dataclass(frozen=True)
+class Level:
+    """The score and the loss of the best answer without a model."""
+
+    score: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How a model did on a split; scores and answers are in the order of the dataset."""
+
+    tally: Tally
+    scores: NDArray[np.float32]
+    answers: NDArray[np.int64]
+
+
+class Track(ABC):
+    """One kind of question about sequences; a track has no state."""
+
+    metric: ClassVar[Metric]
+    is_causal: ClassVar[bool] = False
+
+    @abstractmethod
+    def build(self, config: ModelConfig, signature: Signature, seed: int) -> Model:
+        """Build the model; the same seed gives the same parameters everywhere."""
+
+    @abstractmethod
+    def judge(self, model: nn.Module, batch: Batch, label_smoothing: float = 0.0) -> Judgement:
+        """Let a model answer a batch, and judge the answers."""
+
+    @abstractmethod
+    def level(self, train: Split, test: Split) -> Level:
+        """Return the score on `test` and the loss on `train` of the best constant answer."""
+
+    def weight(self, batch: Batch) -> int:
+        """Return what the loss of a batch is divided by; by default its number of examples."""
+        return len(batch.labels)
+
+    def details(self, split: Split, found: Evaluation) -> dict[str, Value]:
+        """Return what else to record about an evaluation; by default nothing."""
+        return {}
+
+    @torch.inference_mode()
+    def evaluate(
+        self,
+        model: nn.Module,
+        split: Split,
+        batch_size: int,
+        device: torch.device,
+        progress: Progress = SILENT,
+    ) -> Evaluation:
+        """Score a model on all examples of a split, without dropout."""
+        was_training = model.training
+        model.eval()
+        tally, scores, answers = Tally.zero(device), [], []
+        with progress.bar("evaluating", len(split)) as bar:
+            for batch in evaluation_batches(split, batch_size):
+                judged = self.judge(model, batch.to(device))
+                tally += judged.tally
+                scores.append(judged.scores.float().cpu())
+                answers.append(judged.answers.cpu())
+                bar.advance(len(batch.labels))
+        model.train(was_training)
+        back = np.argsort(evaluation_order(split))
+        return Evaluation(tally, torch.cat(scores).numpy()[back], torch.cat(answers).numpy()[back])

@@ -1,0 +1,67 @@
+import shlex
+
+import pytest
+from report.examples import run_record
+
+from longarena.findings.changes import changes, command, setting
+from longarena.recipes.presets import preset
+from longarena.recipes.recipe import override
+
+SETS = [
+    [],
+    ["steps=50"],
+    ["model.pooling=cls", "optimiser.rate=0.001", "schedule.warmup_steps=10"],
+    ["task.max_length=512", "task.size=0.25", "model.materialised=true"],
+    ["optimiser.clip=1.5", "precision=bf16-mixed"],
+    ["model.materialised=[true, false]"],
+]
+
+
+@pytest.mark.parametrize("sets", SETS)
+def test_the_command_gives_the_same_recipe_again(sets):
+    recipe = override(preset("listops", "transformer", "quick", 3), sets)
+    words = shlex.split(command(recipe))
+    task, mixer = words[2:4]
+    given = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
+    again = override(
+        preset(
+            task, mixer, words[words.index("--preset") + 1], int(words[words.index("--seed") + 1])
+        ),
+        given,
+    )
+    assert words[:2] == ["longarena", "train"]
+    assert again.id == recipe.id
+    assert len(given) == len(sets)
+
+
+def test_what_no_command_can_say_has_none():
+    recipe = run_record().recipe
+    without_options = recipe.task.model_copy(update={"options": {}})
+    assert command(recipe.model_copy(update={"task": without_options})) is None
+    assert command(recipe.model_copy(update={"preset": "of the future"})) is None
+
+
+def test_the_command_of_a_record_names_the_threads_that_its_digits_depend_on():
+    record = run_record()
+    on_one = record.machine.model_copy(update={"threads": 1})
+    assert command(record.recipe, on_one) == f"{command(record.recipe)} --threads 1"
+    on_gpu = on_one.model_copy(update={"accelerator": "a GPU"})
+    assert command(record.recipe, on_gpu) == command(record.recipe)
+
+
+def test_a_name_that_is_no_word_is_quoted():
+    text = command(run_record("x:$(touch /tmp/y); rm").recipe)
+    assert shlex.split(text)[3] == "x:$(touch /tmp/y); rm"
+
+
+def test_the_settings_of_an_unknown_preset_are_told_apart():
+    first, same, other = (
+        run_record(preset="of the future", seed=seed, sets=sets).recipe
+        for seed, sets in [(0, []), (1, []), (0, ["steps=50"])]
+    )
+    assert changes(first) is None
+    assert setting(first) == setting(same) != setting(other)
+
+
+def test_a_recipe_that_is_its_preset_has_no_changes():
+    assert setting(preset("listops", "linear")) == ("", "")

@@ -1,0 +1,80 @@
+import pytest
+from training.runs import small_recipe
+
+from longarena.attention import MIXERS
+from longarena.errors import UserError
+from longarena.sweep.grid import Grid, derive, pick, read_sweep
+
+
+def test_a_grid_goes_through_everything_with_one_seed_first():
+    recipes = Grid(["listops", "image"], ["linear", "local"], "small", seeds=2).recipes()
+    first = [("listops", "linear"), ("image", "linear"), ("listops", "local"), ("image", "local")]
+    assert [(r.task.name, r.model.mixer) for r in recipes] == 2 * first
+    assert [r.seed for r in recipes] == 4 * [0] + 4 * [1]
+    assert {r.preset for r in recipes} == {"small"}
+
+
+def test_all_are_the_mixers_and_the_tasks_that_a_preset_has():
+    recipes = Grid(["all"], ["all"], "quick").recipes()
+    assert {r.model.mixer for r in recipes} == set(MIXERS)
+    tasks = {r.task.name for r in recipes}
+    assert "listops" in tasks
+    assert "pathfinder-256" not in tasks
+
+
+@pytest.mark.parametrize(
+    ("grid", "answer"),
+    [
+        (Grid(["listop"], ["linear"]), "did you mean listops"),
+        (Grid(["listops"], ["liner"]), "did you mean linear"),
+        (Grid(["listops"], ["linear"], "quik"), "did you mean quick"),
+        (Grid(["pathfinder-256"], ["linear"]), "has no recipe for pathfinder-256"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_nearest(grid, answer):
+    with pytest.raises(UserError, match=answer):
+        grid.recipes()
+
+
+def test_a_file_is_found_by_its_name_or_its_path(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import longarena\ndef recipes(): return [longarena.preset('text', 'linear')]\n"
+    )
+    assert read_sweep("mine", tmp_path) == read_sweep(str(path))
+    assert [r.task.name for r in read_sweep("mine", tmp_path)] == ["text"]
+    with pytest.raises(UserError, match="did you mean mine"):
+        read_sweep("mien", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("", "no function recipes"),
+        ("def recipes(): return 3", "must return a list"),
+        ("def recipes(): return [3]", "must return a list"),
+        ("def recipes(): 1 / 0", "ZeroDivisionError"),
+        ("def recipes(:", "SyntaxError"),
+        ("import longarena\ndef recipes(): longarena.preset('txt', 'linear')", "did you mean text"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_in_one_line(tmp_path, text, answer):
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    with pytest.raises(UserError, match=answer) as raised:
+        read_sweep(str(path))
+    assert str(raised.value).startswith(str(path))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_change_holds_for_all_and_what_becomes_the_same_runs_once():
+    recipes = [small_recipe("linear", f"seed={seed}") for seed in range(3)]
+    assert [r.steps for r in derive(recipes, ["steps=5"])] == [5, 5, 5]
+    assert derive(recipes, ["seed=1"]) == [recipes[1]]
+
+
+def test_one_run_is_picked_by_its_number():
+    recipes = [small_recipe("linear", f"seed={seed}") for seed in range(3)]
+    assert pick(recipes, 2) == [recipes[2]]
+    with pytest.raises(UserError, match="the runs 0 to 2"):
+        pick(recipes, 3)

@@ -76,6 +76,11 @@ class Mixer(nn.Module, ABC):
         super().__init__()
         if place.rotary:
             self._check_rotary(place)
+        if place.qkv_width != place.width and not self.card.has_qkv:
+            raise UserError(
+                f"{self.card.name} has no queries, keys and values that could be "
+                f"{place.qkv_width} wide; leave out model.qkv_width"
+            )
         self.place = place
 
     @abstractmethod

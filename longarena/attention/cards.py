@@ -19,6 +19,10 @@ Family = Literal[
     "low rank",
     "kernels",
     "recurrence",
+    "state space",
+    "convolution",
+    "gated recurrence",
+    "no attention",
     "full attention",
     "your own",
 ]
@@ -29,8 +33,9 @@ class MixerCard(Options):
 
     `at` is the place of its class, `module:Class` in this folder. `exponent` is the claimed growth
     of the time with the length. `decodes` says whether it can decode at all, by the survey of Tay
-    et al. (2020), and `causal` whether it can here. `sketch` holds the options under which the
-    pattern shows when only 64 positions are drawn.
+    et al. (2020), and `causal` whether it can here. `has_qkv` says whether it has queries, keys and
+    values, whose width can differ from that of the tokens. `sketch` holds the options under which
+    the pattern shows when only 64 positions are drawn.
     """
 
     name: str = "your own"
@@ -44,6 +49,7 @@ class MixerCard(Options):
     exponent: float = 2.0
     decodes: bool = False
     causal: bool = False
+    has_qkv: bool = True
     sketch: dict[str, Value] = Field(default_factory=dict)
 
 

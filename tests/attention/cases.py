@@ -17,7 +17,11 @@ CASES = [
 ]
 CAUSAL_CASES = [(name, options) for name, options in CASES if MIXERS[name].card.causal]
 # shared weights need one width (test_poolingformer.py)
-QKV_CASES = [(name, options) for name, options in CASES if "share_weights" not in options]
+QKV_CASES = [
+    (name, options)
+    for name, options in CASES
+    if MIXERS[name].card.has_qkv and "share_weights" not in options
+]
 
 
 def over(cases):

@@ -165,7 +165,13 @@ def test_with_a_qkv_width_of_its_own_it_equals_its_definition(name, options):
     compare_with_definition(mixer, name, options, (61, 40, 9))
 
 
-@over(CAUSAL_CASES)
+@pytest.mark.parametrize("name", [name for name in MIXERS if not MIXERS[name].card.has_qkv])
+def test_without_queries_keys_and_values_their_width_is_refused(name):
+    with pytest.raises(UserError, match=f"{name} has no queries, keys and values"):
+        build(name, width=16, qkv_width=24, num_heads=2, max_length=64)
+
+
+@over([case for case in CAUSAL_CASES if case in QKV_CASES])
 def test_causal_with_a_qkv_width_of_its_own_it_equals_its_definition(name, options):
     mixer = make(name, options, causal=True, qkv_width=QKV_WIDTH)
     compare_with_definition(mixer, name, options, (61, 40, 9))

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from longarena import tasks
+from longarena.attention import CARDS
 from longarena.model.config import ModelConfig
 from longarena.options import Value
 from longarena.recipes.recipe import Optimiser, Recipe, TaskChoice
@@ -129,7 +130,7 @@ def paper(task: str, mixer: str, seed: int) -> Recipe | None:
         model=ModelConfig(
             mixer=mixer,
             width=size.width,
-            qkv_width=size.qkv_width,
+            qkv_width=size.qkv_width if _has_qkv(mixer) else None,
             depth=size.depth,
             num_heads=size.num_heads,
             mlp_width=size.mlp_width,
@@ -153,3 +154,8 @@ def paper(task: str, mixer: str, seed: int) -> Recipe | None:
         checkpoint_every=250,
         seed=seed,
     )
+
+
+def _has_qkv(mixer: str) -> bool:
+    """Tell whether a mixer has queries, keys and values; a user's own is taken to have them."""
+    return mixer not in CARDS or CARDS[mixer].has_qkv

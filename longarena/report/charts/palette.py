@@ -1,6 +1,6 @@
 """The colours of the charts: one for every family of mechanisms, dashes for its members.
 
-Choice: nine colours that can be seen on a white and on a dark page (contrast at least 3 on both),
+Choice: thirteen colours that can be seen on a white and on a dark page (contrast at least 3 on both),
         as far apart as that allows, also for eyes without red or green cones. Dashes, and the name
         at every line and dot, help where colours do not.
 """
@@ -18,6 +18,10 @@ COLOURS: Mapping[Family, str] = {
     "low rank": "#b4870f",
     "kernels": "#00784b",
     "recurrence": "#874ba5",
+    "state space": "#d2005a",
+    "convolution": "#f06969",
+    "gated recurrence": "#0f96b4",
+    "no attention": "#785a78",
     "your own": "#3ca578",
 }
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3))

@@ -1,8 +1,8 @@
 """The colours of the charts: one for every family of mechanisms, dashes for its members.
 
-Choice: thirteen colours that can be seen on a white and on a dark page (contrast at least 3 on both),
-        as far apart as that allows, also for eyes without red or green cones. Dashes, and the name
-        at every line and dot, help where colours do not.
+Choice: thirteen colours that can be seen on a white and on a dark page (contrast at least 3 on
+        both), as far apart as that allows, also for eyes without red or green cones. Dashes, and
+        the name at every line and dot, help where colours do not.
 """
 
 from collections.abc import Mapping

@@ -12,6 +12,8 @@ Choice: the number of distractor paths is `distractor_paddles // (difficulty // 
         released hard set; what it was in the two easier sets is not documented.
 Choice: values are stretched to 0..255 in each image, as in the release; the markers have
         brightness 1, so in the 32 x 32 set some distractors are brighter than the markers.
+Choice: 16 x 16 is no size of the papers. Its paths are as thin as those of 32 x 32 and darker than
+        its markers, and it has few distractors: so little room leaves none for more.
 """
 
 from dataclasses import dataclass
@@ -44,6 +46,7 @@ class Style:
 
 
 STYLES = {
+    16: Style(16, 1, 2, 0.5, (1,), 3, 1.0, 1.0, 3, 0.5, 0.5),
     32: Style(32, 1, 2, 0.5, (1,), 7, 1.5, 1.0, 20, 1.5, 2.0),
     64: Style(64, 1, 5, 1.0, (1,), 12, 2.5, 1.8, 22, 0.8, 0.8),
     128: Style(128, 1, 5, 1.5, (2, 3), 20, 3.0, 1.8, 35, 0.9, 0.9),

@@ -16,7 +16,7 @@ SMALL = {}
 VARIANTS = [
     {"state": 1},
     {"state": 25, "max_phase": 0.314},
-    {"r_min": 0.0, "r_max": 1.0},
+    {"r_min": 0.0, "r_max": 0.99},
     {"state": 8, "r_min": 0.99, "r_max": 0.9999},
 ]
 

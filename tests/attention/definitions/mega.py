@@ -2,11 +2,12 @@
 
 Repository facebookresearch/mega, fairseq/modules:
 
-exponential_moving_average.py, MultiHeadEMA: u_t = alpha beta x_t + (1 - alpha delta) u_{t-1}, as
-in one_step and in the paper's equation of the damped average, and gamma with the scale 1/sqrt(n).
-From the end, the average has parameters of its own, the second half of the rows; as the first
-entry of its kernel is cut off in forward (`shift`), it contains later tokens only. The present
-token is in the average from the front and in the residual omega x.
+exponential_moving_average.py, MultiHeadEMA, of the release that the arena's checkpoints belong to
+(09f1a87; transformers has the same): h_t = p beta x_t + q h_{t-1} as in one_step, with p =
+sigmoid(delta) and q = 1 - p sigmoid(alpha), and gamma with the scale 1/sqrt(n). The paper calls
+alpha what is delta there. From the end, the average has parameters of its own, the second half of
+the rows; both contain the present token, for the two kernels meet in the middle of one. A later
+commit (06f2d0e) exchanges the two names and takes the present token out of the second.
 
 moving_average_gated_attention.py, MovingAverageGatedAttention.forward: values from the input,
 update gate, shared representation, reset gate and candidate from the average, in this order.
@@ -29,11 +30,10 @@ from torch.nn.functional import silu
 SMALL = {"ema": 4, "z": 8, "chunk": 16}
 VARIANTS = [
     {"z": 8},
-    {"ema": 1, "z": 2, "hidden": 5},
+    {"ema": 1, "z": 2, "hidden": 5, "chunk": 300},
     {"ema": 4, "z": 8, "attention": "laplace"},
     {"ema": 4, "z": 8, "hidden": 24, "attention": "laplace", "chunk": 7},
     {"ema": 2, "z": 8, "attention": "laplace", "chunk": 1},
-    {"ema": 2, "z": 8, "chunk": 300},
 ]
 
 
@@ -58,28 +58,20 @@ def linear(x, weights, name):
 
 def moving_average(x, weights, place):
     """Average every channel in n dimensions, from the front and, unless causal, from the end."""
-    alpha, delta = (torch.sigmoid(weights[f"ema.{name}"][..., 0]) for name in ("alpha", "delta"))
-    keep, take = 1 - alpha * delta, alpha * weights["ema.beta"][..., 0]
-    gamma = weights["ema.gamma"] / math.sqrt(keep.shape[-1])
-
-    front = slice(0, place.width)
-    seen = averages(x, keep[front], take[front])
-    outputs = [(gamma[front] * state).sum(-1) for state in seen]
-    if not place.causal:
-        end = slice(place.width, None)
-        ahead = averages(x.flip(1), keep[end], take[end])[::-1]
-        for i in range(len(ahead) - 1):
-            outputs[i] = outputs[i] + (gamma[end] * keep[end] * ahead[i + 1]).sum(-1)
-    return torch.stack(outputs, dim=1)
+    front, end = slice(0, place.width), slice(place.width, None)
+    y = average_from_front(x, weights, front)
+    return y if place.causal else y + average_from_front(x.flip(1), weights, end).flip(1)
 
 
-def averages(x, keep, take):
-    """The average after each position, which contains that position: N times (B, D, n)."""
-    state, states = torch.zeros(len(x), *keep.shape, dtype=x.dtype), []
+def average_from_front(x, weights, rows):
+    """The average after each position, which contains that position, seen through gamma."""
+    delta, alpha, beta = (weights[f"ema.{name}"][rows, :, 0] for name in ("delta", "alpha", "beta"))
+    delta, alpha, gamma = delta.sigmoid(), alpha.sigmoid(), weights["ema.gamma"][rows]
+    state, outputs = torch.zeros(len(x), *delta.shape, dtype=x.dtype), []
     for token in x.unbind(1):
-        state = keep * state + take * token[..., None]
-        states.append(state)
-    return states
+        state = delta * beta * token[..., None] + (1 - delta * alpha) * state
+        outputs.append((gamma * state).sum(-1) / math.sqrt(gamma.shape[1]))
+    return torch.stack(outputs, dim=1)
 
 
 def attention(similarity, mask, bias, place, options):

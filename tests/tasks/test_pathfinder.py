@@ -171,3 +171,16 @@ def test_a_sheet_shows_images_above_their_labels(tmp_path):
         label: sheet(replace(split, labels=np.full(16, label)), 1, (32, 32)) for label in (0, 1)
     }
     assert (labels[0] != labels[1]).any(axis=1).nonzero()[0].min() >= 128
+
+
+def test_a_small_image_has_short_paths_and_comes_from_no_source(tmp_path):
+    task = build("pathfinder", {"side": 16, "difficulty": 4})
+    assert task.signature.max_length == 256
+    assert task.card.image_shape == (16, 16)
+    with pytest.raises(UserError, match="images of side 16 have paths of 3, 4, 6 paddles"):
+        build("pathfinder", {"side": 16})
+    with pytest.raises(UserError, match="images of side 32 have paths of 6, 9, 14 paddles"):
+        build("pathfinder", {"difficulty": 4})
+    source = write_tar(tmp_path / "release.tar", release())
+    with pytest.raises(UserError, match="images of side 16 are only generated"):
+        prepare(task, tmp_path / "home", source)

@@ -13,6 +13,7 @@ from longarena.errors import UserError
 
 if TYPE_CHECKING:
     from longarena.options import Options
+    from longarena.recipes.presets import Preset
     from longarena.training.folder import RunFolder
 
 What = Literal["tasks", "mixers", "presets", "runs"]
@@ -110,17 +111,31 @@ def _year(year: int) -> Cell:
 
 
 def _presets() -> list[Row]:
-    from longarena import tasks
+    from longarena.attention import CARDS
     from longarena.recipes.presets import PRESETS
 
-    rows: list[Row] = []
-    for name, make in PRESETS.items():
-        names = [task for task in tasks.TASKS if make(task, "transformer", 0) is not None]
-        about = (make.__doc__ or "").splitlines()[0]
-        rows.append(
-            {"preset": cell(name), "tasks": Cell(names, ", ".join(names)), "about": cell(about)}
-        )
-    return rows
+    return [
+        {
+            "preset": cell(name),
+            "tasks": Cell(tasks, ", ".join(tasks)),
+            "mixers": Cell(mixers, "all" if len(mixers) == len(CARDS) else ", ".join(mixers)),
+            "about": cell((make.__doc__ or "").splitlines()[0]),
+        }
+        for name, make in PRESETS.items()
+        for tasks, mixers in _recipes(make)
+    ]
+
+
+def _recipes(make: "Preset") -> list[tuple[list[str], list[str]]]:
+    """List the tasks of a preset with the mixers for which it has just these."""
+    from longarena.attention import CARDS
+    from longarena.tasks import TASKS
+
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for mixer in CARDS:
+        tasks = tuple(task for task in TASKS if make(task, mixer, 0))
+        groups.setdefault(tasks, []).append(mixer)
+    return [(list(tasks), mixers) for tasks, mixers in groups.items() if tasks]
 
 
 def _runs(runs: Path) -> list[Row]:

@@ -23,6 +23,7 @@ from longarena.measure.speed import Participant, Timing
 from longarena.measure.work import Shape
 from longarena.model.config import ModelConfig
 from longarena.options import read_value
+from longarena.recipes.presets import mixers_of
 from longarena.recipes.presets import preset as preset_recipe
 from longarena.recipes.recipe import Recipe, override
 from longarena.records.record import Cost, Limits, Measurement, MeasureRecord, MeasureStatus
@@ -64,9 +65,9 @@ def read_mixers(names: Sequence[str], shape: Shape) -> list[ModelConfig]:
 def read_recipes(
     names: Sequence[str], task: str, preset: str, assignments: Sequence[str]
 ) -> list[Recipe]:
-    """Read mechanisms as recipes of a task, under a preset and some assignments."""
+    """Read mechanisms as recipes of a task, by default all that the preset has, and assignments."""
     recipes = []
-    for name in names or attention.CARDS:
+    for name in names or mixers_of(preset, task) or attention.CARDS:
         mixer, options = read_name(name)
         recipe = override(preset_recipe(task, mixer, preset), assignments)
         own = [f"model.{key}={json.dumps(value)}" for key, value in options.items()]

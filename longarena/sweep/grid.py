@@ -2,6 +2,7 @@
 
     sweeps/mine.py    def recipes() -> list[Recipe]: a for loop in Python
     a grid            every task x every mechanism x every seed under one preset
+                      (`all`: those for which the preset has a recipe)
 
 Choice: a grid goes through all mechanisms and tasks with one seed before the next seed begins, so
         that a table fills evenly.
@@ -34,15 +35,21 @@ class Grid:
         """List the recipes of the grid."""
         if self.preset not in PRESETS:
             raise unknown("preset", self.preset, PRESETS)
-        names = [name for name in tasks.TASKS if PRESETS[self.preset](name, "transformer", 0)]
-        chosen = names if list(self.tasks) == [ALL] else self.tasks
+        pairs = self._pairs()
+        return [preset(*pair, self.preset, seed) for seed in range(self.seeds) for pair in pairs]
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        """List tasks with mechanisms; of `all`, those that the preset has a recipe for."""
+        chosen = tasks.TASKS if list(self.tasks) == [ALL] else self.tasks
         mixers = attention.CARDS if list(self.mixers) == [ALL] else self.mixers
-        return [
-            preset(task, mixer, self.preset, seed)
-            for seed in range(self.seeds)
-            for mixer in mixers
-            for task in chosen
-        ]
+        pairs = [(task, mixer) for mixer in mixers for task in chosen]
+        named = {*self.tasks, *self.mixers}
+        if ALL not in named:
+            return pairs
+        found = [pair for pair in pairs if PRESETS[self.preset](*pair, 0)]
+        # what was named is not left out in silence: `preset` says why there is no recipe for it
+        named -= {name for pair in found for name in pair}
+        return [*found, *(pair for pair in pairs if named.intersection(pair))] or pairs
 
 
 def read_sweep(name: str, folder: Path = FOLDER) -> list[Recipe]:

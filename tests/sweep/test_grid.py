@@ -1,9 +1,14 @@
+from dataclasses import replace
+
 import pytest
 from training.runs import small_recipe
 
 from longarena.attention import MIXERS
 from longarena.errors import UserError
+from longarena.recipes.presets.own import RECIPES
 from longarena.sweep.grid import Grid, derive, pick, read_sweep
+
+IMAGE = replace(RECIPES["s4d"]["image"], options={})
 
 
 def test_a_grid_goes_through_everything_with_one_seed_first():
@@ -20,6 +25,41 @@ def test_all_are_the_mixers_and_the_tasks_that_a_preset_has():
     tasks = {r.task.name for r in recipes}
     assert "listops" in tasks
     assert "pathfinder-256" not in tasks
+
+
+@pytest.fixture
+def own_recipes(monkeypatch):
+    """Pretend that `linear` and `local` are the only mechanisms with recipes of their authors."""
+    for mixer in list(RECIPES):
+        monkeypatch.delitem(RECIPES, mixer)
+    monkeypatch.setitem(RECIPES, "linear", dict.fromkeys(("image", "text"), IMAGE))
+    monkeypatch.setitem(RECIPES, "local", {"image": IMAGE})
+
+
+@pytest.mark.usefixtures("own_recipes")
+def test_all_under_own_are_the_pairs_that_have_a_recipe():
+    def pairs(tasks, mixers):
+        recipes = Grid(tasks, mixers, "own").recipes()
+        return {(recipe.task.name, recipe.model.mixer) for recipe in recipes}
+
+    image = {("image", "linear"), ("image", "local")}
+    assert pairs(["all"], ["all"]) == {*image, ("text", "linear")}
+    assert pairs(["image"], ["all"]) == image
+    assert pairs(["all"], ["local"]) == {("image", "local")}
+
+
+@pytest.mark.usefixtures("own_recipes")
+@pytest.mark.parametrize(
+    ("tasks", "mixers", "missing"),
+    [
+        (["all"], ["linear", "sparse"], "with sparse"),
+        (["image", "path-x"], ["all"], "for path-x"),
+        (["text"], ["linear", "local"], "text with local"),
+    ],
+)
+def test_what_was_named_is_not_left_out_in_silence(tasks, mixers, missing):
+    with pytest.raises(UserError, match=missing):
+        Grid(tasks, mixers, "own").recipes()
 
 
 @pytest.mark.parametrize(

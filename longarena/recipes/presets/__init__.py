@@ -6,6 +6,7 @@ from longarena import attention, tasks
 from longarena.errors import UserError, unknown
 from longarena.recipes.presets.cpu import cpu
 from longarena.recipes.presets.outside import is_outside
+from longarena.recipes.presets.own import own
 from longarena.recipes.presets.paper import paper
 from longarena.recipes.presets.quick import quick
 from longarena.recipes.presets.small import small
@@ -18,7 +19,13 @@ PRESETS: dict[str, Preset] = {
     "cpu": cpu,
     "small": small,
     "paper": paper,
+    "own": own,
 }
+
+# presets that give each mechanism a recipe of its own: what they lead to cannot be compared
+INDIVIDUAL = frozenset({"own"})
+# what else there is for a full task
+COMMON = ("paper", "small")
 
 
 def preset(task: str, mixer: str, name: str = "quick", seed: int = 0) -> Recipe:
@@ -29,8 +36,29 @@ def preset(task: str, mixer: str, name: str = "quick", seed: int = 0) -> Recipe:
     attention.check(mixer)
     recipe = PRESETS[name](task, mixer, seed)
     if recipe is None:
-        raise UserError(f"preset {name} has no recipe for {task}; see: longarena list presets")
+        raise _none(name, task, mixer)
     return _with_version(recipe) if is_outside(task) else recipe
+
+
+def mixers_of(name: str, task: str) -> list[str]:
+    """List the mechanisms of the table for which a preset has a recipe for a task.
+
+    >>> mixers_of("paper", "mine:Task")
+    []
+    """
+    make = PRESETS.get(name)
+    return [mixer for mixer in attention.CARDS if make and make(task, mixer, 0)]
+
+
+def _none(name: str, task: str, mixer: str) -> UserError:
+    """Make the error for a recipe that a preset does not have."""
+    if name not in INDIVIDUAL:
+        return UserError(f"preset {name} has no recipe for {task}; see: longarena list presets")
+    others = " or ".join(other for other in COMMON if PRESETS[other](task, mixer, 0))
+    return UserError(
+        f"preset {name} has no recipe for {task} with {mixer}: none by its authors is known; "
+        f"choose {others}"
+    )
 
 
 def _with_version(recipe: Recipe) -> Recipe:

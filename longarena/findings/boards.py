@@ -2,9 +2,9 @@
 
     line = a mechanism under one set of changes to the preset        column = a task and its data
 
-A result is comparable when its recipe is the preset's and its model is within the suite's budget
-of parameters (in the arena 10 % more than the Transformer has in the same column). Every other
-result is free.
+A result is comparable when its recipe is the preset's, the preset is meant for all mechanisms
+(`own` is not), and its model is within the suite's budget of parameters (in the arena 10 % more
+than the Transformer has in the same column). Every other result is free.
 
 Choice: a result stays comparable whatever the options of its mechanism, as in the arena's rules.
 Choice: where the suite's baseline was not run in a column, the ratio is unknown and the result is
@@ -23,7 +23,7 @@ from typing import Literal
 from longarena import tasks
 from longarena.findings.scores import Column, Row, Score, ScoreTable, group, row_order
 from longarena.findings.suites import SUITES, Suite, suite_of
-from longarena.recipes.presets import PRESETS
+from longarena.recipes.presets import INDIVIDUAL, PRESETS, mixers_of
 from longarena.recipes.recipe import build_task
 from longarena.tracks.metric import Metric
 
@@ -77,6 +77,11 @@ class Board:
     comparable: tuple[Line, ...]
     free: tuple[Line, ...]
 
+    @property
+    def has_common_recipe(self) -> bool:
+        """Whether the preset is meant for all mechanisms, so that results can be compared."""
+        return self.preset not in INDIVIDUAL
+
     def best(self, column: Column) -> float | None:
         """Return the best comparable mean of a column."""
         means = self._means(column)
@@ -126,24 +131,30 @@ def best_average(
 
 
 def boards(table: ScoreTable) -> list[Board]:
-    """Arrange scores into boards, suite by suite, the preset with the most training first."""
+    """Arrange scores into boards, suite by suite, the preset with the most training first.
+
+    Boards on which nothing can be compared come last in their suite.
+    """
     groups = group(table.columns, lambda at: (suite_of(at.task).name, at.preset, at.machine))
     found = [_board(table, columns) for columns in groups.values()]
     suites, presets = list(SUITES), [*reversed(PRESETS)]
 
-    def place(board: Board) -> tuple[int, int]:
+    def place(board: Board) -> tuple[int, bool, int]:
         is_known = board.preset in presets
         preset = presets.index(board.preset) if is_known else len(presets)
-        return suites.index(board.suite.name), preset
+        return suites.index(board.suite.name), not board.has_common_recipe, preset
 
     return sorted(found, key=place)
 
 
 @cache
 def own_variant(preset: str, task: str) -> str | None:
-    """Return the variant of the data that a preset asks for; None if it has no such task."""
-    make = PRESETS.get(preset)
-    recipe = make(task, suite_of(task).baseline, 0) if make and task in tasks.TASKS else None
+    """Return the variant of the data that a preset asks for; None if it has no such task.
+
+    A preset asks for the same data whatever the mechanism, if it has a recipe for it at all.
+    """
+    mixers = mixers_of(preset, task) if task in tasks.TASKS else []
+    recipe = PRESETS[preset](task, mixers[0], 0) if mixers else None
     return build_task(recipe).variant if recipe else None
 
 
@@ -156,7 +167,8 @@ def is_comparable(column: Column, score: Score) -> bool:
     """Tell whether a score was made under the preset's recipe and within the parameter budget."""
     budget = suite_of(column.task).parameter_budget
     is_known = score.parameter_ratio is not None
-    return not column.changes and is_known and not score.is_over_budget(budget)
+    is_preset = not column.changes and column.preset not in INDIVIDUAL
+    return is_preset and is_known and not score.is_over_budget(budget)
 
 
 def _board(table: ScoreTable, columns: Sequence[Column]) -> Board:

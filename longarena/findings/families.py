@@ -2,7 +2,8 @@
 
 Speed and memory are ratios to the Transformer at the longest length at which the latest session
 measured both. The score is the first average of the suite, on the arena's board with the most
-results; only mechanisms that were run on the same number of its tasks are ranked.
+results under a common recipe; only mechanisms that were run on the same number of its tasks are
+ranked.
 
 Survey: Tay et al. (2020), https://arxiv.org/abs/2009.06732
 """
@@ -67,7 +68,8 @@ def family_table(records: Records) -> FamilyTable:
 def rank_families(found: Sequence[Board], sessions: Sequence[CostTable]) -> FamilyTable:
     """Rank every mechanism by what boards and sessions say."""
     costs = next((table for table in sessions if table.common_length()), None)
-    board = max((each for each in found if each.suite is ARENA), key=_num_scores, default=None)
+    arena = [each for each in found if each.suite is ARENA and each.has_common_recipe]
+    board = max(arena, key=_num_scores, default=None)
     averages = _averages(board) if board else {}
     num_tasks = max((average.num_tasks for average in averages.values()), default=0)
     scores = {name: found.mean for name, found in averages.items() if found.num_tasks == num_tasks}

@@ -1,13 +1,22 @@
+from dataclasses import replace
 from statistics import fmean, stdev
 
 import pytest
 from report.arena import run
 from report.examples import MACHINE, run_record
 
-from longarena.findings.boards import Average, best_average, boards, spread_of_averages
+from longarena.findings.boards import (
+    Average,
+    best_average,
+    boards,
+    own_variant,
+    spread_of_averages,
+)
+from longarena.findings.families import rank_families
 from longarena.findings.scores import Row, score_table
 from longarena.findings.suites import FIVE
 from longarena.recipes.presets import PRESETS
+from longarena.recipes.presets.own import RECIPES
 from longarena.tracks.metric import ACCURACY, Metric
 
 LINEAR, TRANSFORMER = Row("linear"), Row("transformer")
@@ -165,3 +174,43 @@ def test_where_less_is_better_the_least_is_the_best():
     assert board.best(board.columns[0]) == 0.1
     marks = {line.row: line.scores[board.columns[0]].is_above_level for line in board.comparable}
     assert marks == {TRANSFORMER: False, LINEAR: True}  # the level is 0.17
+
+
+@pytest.fixture
+def own_recipes(monkeypatch):
+    """Pretend that somebody published recipes for the Transformer and for `linear`."""
+    published = replace(RECIPES["s4d"]["image"], options={})
+    for mixer in ("transformer", "linear"):
+        monkeypatch.setitem(RECIPES, mixer, dict.fromkeys(FIVE, published))
+    own_variant.cache_clear()
+    yield
+    own_variant.cache_clear()
+
+
+@pytest.mark.usefixtures("own_recipes")
+def test_under_recipes_of_their_own_all_are_free_and_have_averages():
+    runs = [run(task, mixer, 0, "own") for task in FIVE for mixer in ("transformer", "linear")]
+    board = only_board(runs)
+    assert not board.has_common_recipe
+    assert (rows(board.comparable), rows(board.free)) == ([], [TRANSFORMER, LINEAR])
+    assert {line.changes for line in board.free} == {""}
+    assert [line.averages[0].num_tasks for line in board.free] == [5, 5]
+    assert board.best(board.columns[0]) is None
+
+
+@pytest.mark.usefixtures("own_recipes")
+def test_a_variant_of_the_data_of_own_recipes_counts_in_no_average():
+    runs = [run("text", "linear", 0, "own", sets=["task.max_length=1000"])]
+    runs += [run("image", "linear", 0, "own")]
+    board = only_board(runs)
+    assert [column.variant for column in board.columns] == ["", "max_length=1000"]
+    assert board.free[0].averages[0].num_tasks == 1
+
+
+@pytest.mark.usefixtures("own_recipes")
+def test_boards_of_own_recipes_come_last_and_rank_no_family():
+    own = [run(task, "linear", seed, "own") for task in FIVE for seed in range(2)]
+    found = boards(score_table([*own, run("text", "linear", 0, "quick")]))
+    assert [board.preset for board in found] == ["quick", "own"]
+    assert rank_families(found, []).preset == "quick"
+    assert rank_families(found[1:], []).preset is None

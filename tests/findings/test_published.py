@@ -4,6 +4,7 @@ from longarena.attention import MIXERS
 from longarena.findings.published import (
     COST_LENGTHS,
     LATER,
+    LATER_SYSTEMS,
     NYSTROMFORMER,
     PAPER,
     PAPER_COSTS,
@@ -81,6 +82,14 @@ def test_costs_are_ratios_to_the_transformer_of_the_same_table():
 def test_what_the_paper_did_not_time_has_no_ratio(mixer):
     assert cost_ratio(mixer, 1024) is None
     assert cost_ratio("linear", 512) is None
+
+
+def test_a_later_mechanism_finds_the_accuracy_of_its_authors():
+    assert accuracy(LATER, "mega", "image") == 90.44
+    assert accuracy(LATER, "s4d", "path-x") == 91.95
+    assert accuracy(PAPER, "mega", "image") is None
+    assert set(LATER_SYSTEMS.values()) <= {row.system for row in LATER.rows}
+    assert not set(LATER_SYSTEMS) & set(SYSTEMS)
 
 
 def test_every_system_of_the_paper_is_a_mechanism_here():

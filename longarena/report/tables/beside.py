@@ -1,4 +1,7 @@
-"""Our comparable results on official data beside the published ones, by task and by length.
+"""Our results on official data beside the published ones, by task and by length.
+
+They are the comparable ones, or under `own` those of the recipes themselves: nobody is compared
+there but with what was published for the same mechanism.
 
 Theirs come from other code, and presets that train less have no counterpart; docs/corrections.md
 lists what else differs. Costs are ratios to the Transformer of the same table, since the hardware
@@ -73,17 +76,26 @@ def _official(board: Board) -> list[ScoreColumn]:
 
 
 def _known(board: Board, columns: Sequence[ScoreColumn]) -> list[Line]:
+    """Return the lines of the preset itself that have a score where a paper has one."""
+    lines = board.comparable if board.has_common_recipe else board.free
     return [
         line
-        for line in board.comparable
-        if line.row.mixer in published.SYSTEMS
-        and not line.row.options
-        and any(column in line.scores for column in columns)
+        for line in lines
+        if not line.row.options
+        and not line.changes
+        and any(
+            published.accuracy(paper, line.row.mixer, column.task) is not None
+            for paper in _papers(board)
+            for column in columns
+            if column in line.scores
+        )
     ]
 
 
 def _papers(board: Board) -> list[PublishedTable]:
     """Return the tables that a preset can stand beside: the re-run's models are the small ones."""
+    if not board.has_common_recipe:
+        return [published.LATER]
     re_run = [published.NYSTROMFORMER] if board.preset == "small" else []
     return [published.PAPER, *re_run]
 

@@ -127,10 +127,17 @@ def _table(found: Findings, layout: _Layout, lines: Sequence[Line], name: str) -
         rows=tuple(_row(found, layout, line) for line in lines),
         footers=(_level_row(layout),),
         note=f"Mean and standard deviation over seeds, {board.machine}. Chance: not better than an "
-        "answer without a model by three standard errors. A factor: its parameters, relative to "
-        f"the {formatting.card(board.suite.baseline).title}, exceed "
-        f"{board.suite.parameter_budget:.2f}.",
+        f"answer without a model by three standard errors. {_sizes_note(board)}",
     )
+
+
+def _sizes_note(board: Board) -> str:
+    """Say what a reader must know of the sizes of the models."""
+    if not board.has_common_recipe:
+        return "Each mechanism under the recipe of its own authors: sizes and steps differ."
+    baseline = formatting.card(board.suite.baseline).title
+    budget = board.suite.parameter_budget
+    return f"A factor: its parameters, relative to the {baseline}, exceed {budget:.2f}."
 
 
 def board_title(board: Board) -> str:

@@ -1,10 +1,11 @@
 """A portion of a task for a small model: what the presets `quick` and `cpu` have in common.
 
-The model is that of `small`; the rate is 2e-3 with a tenth of the steps as warm-up and a cosine,
-found by trial: with the 1e-4 of `small` a model learns nothing in so few steps.
+The model is that of `small`; a tenth of the steps is warm-up, the rest a cosine. The rate of 1e-4 of
+`small` is for ten times as many steps: in so few a model would learn nothing with it.
 """
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from longarena.options import Value
 from longarena.recipes.presets.outside import version_of
@@ -22,19 +23,26 @@ class Portion:
     size: float = 1.0
     options: dict[str, Value] = field(default_factory=dict)
     num_validations: int = 4
+    validate_on: int | None = None
+    rate: float = 2e-3
+    slow_rate: float | None = None
+    norm: Literal["layer", "batch"] = "layer"
+    input: Literal["embed", "value"] = "embed"
 
     def recipe(self, preset: str, task: str, mixer: str, seed: int) -> Recipe:
         """Complete the portion to a recipe."""
         version = version_of(task)
+        model = two_layers(mixer, dropout=0.0)
         return Recipe(
             preset=preset,
             task=TaskChoice(name=task, version=version, options=self.options, size=self.size),
-            model=two_layers(mixer, dropout=0.0),
-            optimiser=Optimiser(rate=2e-3),
+            model=model.model_copy(update={"norm": self.norm, "input": self.input}),
+            optimiser=Optimiser(rate=self.rate, slow_rate=self.slow_rate),
             schedule=Schedule(warmup_steps=self.steps // 10),
             batch_size=self.batch_size,
             steps=self.steps,
             evaluate_every=max(1, self.steps // self.num_validations),
+            validate_on=self.validate_on,
             log_every=max(1, self.steps // 20),
             checkpoint_every=max(1, self.steps // 10),
             seed=seed,

@@ -286,6 +286,20 @@ _ALL = (
         exponent=2.0,
         decodes=True,
     ),
+    MixerCard(
+        name="s4d",
+        at="s4d:S4D",
+        title="S4D",
+        family="state space",
+        paper="https://arxiv.org/abs/2206.11893",
+        year=2022,
+        time="N log N",
+        memory="N",
+        exponent=1.0,
+        decodes=True,
+        causal=True,
+        has_qkv=False,
+    ),
 )
 
 CARDS: dict[str, MixerCard] = {card.name: card for card in _ALL}

@@ -300,6 +300,20 @@ _ALL = (
         causal=True,
         has_qkv=False,
     ),
+    MixerCard(
+        name="long-conv",
+        at="long_conv:LongConv",
+        title="Long Convolution",
+        family="convolution",
+        paper="https://arxiv.org/abs/2302.06646",
+        year=2023,
+        time="N log N",
+        memory="N; max_length parameters per channel",
+        exponent=1.0,
+        decodes=True,
+        causal=True,
+        has_qkv=False,
+    ),
 )
 
 CARDS: dict[str, MixerCard] = {card.name: card for card in _ALL}

@@ -114,8 +114,9 @@ class S4D(Mixer, Convolving):
 
     def kernels(self, length: int) -> Kernels:
         """Compute the responses to a single token, at every distance from it."""
-        # in single precision exp(dt A) - 1 would lose half of its digits
         transition = torch.complex(-self.log_decay.double().exp(), self.frequency.double())
         exponents = self.log_dt.double().exp()[:, None] * transition
-        weights = torch.view_as_complex(self.c.double()) * (torch.exp(exponents) - 1) / transition
-        return sum_exponentials(weights, exponents, length, self.c.dtype)
+        # in single precision exp(dt A) - 1 would lose half of its digits
+        held = (torch.exp(exponents) - 1) / transition
+        c = torch.view_as_complex(self.c)
+        return sum_exponentials(c * held.to(c.dtype), exponents, length)

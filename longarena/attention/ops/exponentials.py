@@ -11,8 +11,8 @@ is a product of two small matrices, N/c x P and P x c, with c about sqrt(N).
 
 Paper:  Gu et al. (2022), https://arxiv.org/abs/2206.11893, section 3.3 (a Vandermonde product).
 Cost:   time O(N P), memory O(N + sqrt(N) P), per channel.
-Choice: exponentials are computed in double precision and rounded afterwards. Far positions have
-        turned thousands of times, and single precision would lose their phase.
+Choice: a table of powers grows by doubling, from a few exponentials in double precision. Far
+        positions have turned thousands of times, and single precision would lose their phase.
 """
 
 import math
@@ -29,22 +29,29 @@ Weights: TypeAlias = Complex[Tensor, "directions width pairs"]
 
 
 def sum_exponentials(
-    weights: Weights, exponents: Exponents, length: int, dtype: torch.dtype
+    weights: Weights, exponents: Exponents, length: int
 ) -> Float[Tensor, "directions width {length}"]:
-    """Add up the exponentials and their conjugates, at every position below `length`."""
+    """Add up the exponentials and their conjugates, at every position below `length`.
+
+    The exponents are of double precision, the sums of that of the weights.
+    """
     stretch = math.isqrt(length - 1) + 1
-    positions = torch.arange(stretch, dtype=torch.float64, device=exponents.device)
-    starts = positions[: -(-length // stretch)] * stretch
     # Re(u v) is the dot product of u and the conjugate of v, both read as pairs of real numbers
-    near = _exponentials(exponents.conj(), positions)
-    far = 2 * weights[:, :, None] * _exponentials(exponents, starts)
-    near, far = (torch.view_as_real(t).flatten(-2).to(dtype) for t in (near, far))
+    near = _powers(exponents.conj(), stretch, weights.dtype)
+    starts = _powers(stretch * exponents, -(-length // stretch), weights.dtype)
+    far = 2 * weights[:, :, None] * starts
+    near, far = (torch.view_as_real(t).flatten(-2) for t in (near, far))
     with torch.autocast(near.device.type, enabled=False):
         sums = torch.einsum("hdsp,drp->hdsr", far, near)
     return rearrange(sums, "h d s r -> h d (s r)")[..., :length]
 
 
-def _exponentials(
-    exponents: Exponents, positions: Float[Tensor, " positions"]
-) -> Complex[Tensor, "width positions pairs"]:
-    return torch.exp(exponents[:, None] * positions[:, None])
+def _powers(
+    exponents: Exponents, count: int, dtype: torch.dtype
+) -> Complex[Tensor, "width {count} pairs"]:
+    """Return exp(0), exp(a), exp(2 a) and so on."""
+    powers = torch.ones_like(exponents[:, None], dtype=dtype)
+    while (known := powers.shape[1]) < count:
+        factor = torch.exp(known * exponents).to(dtype)
+        powers = torch.cat([powers, powers[:, : count - known] * factor[:, None]], dim=1)
+    return powers

@@ -34,8 +34,7 @@ ODD_FACTORS = [3**i * 5**j for i in range(5) for j in range(4)]
 
 def fft_convolve(x: Tokens, kernels: Kernels) -> Tokens:
     """Convolve every channel with its kernels; beyond the ends are zeros."""
-    length = x.shape[1]
-    circle = wrap(kernels[..., :length], fast_length(2 * length - 1))
+    circle = wrap(kernels, fast_length(2 * x.shape[1] - 1))
     channels = rearrange(x.to(kernels.dtype), "b n d -> b d n")
     y = _Convolve.apply(channels, circle)  # type: ignore[no-untyped-call]
     return rearrange(y, "b d n -> b n d")

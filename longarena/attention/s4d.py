@@ -112,6 +112,8 @@ class S4D(Mixer, Convolving):
         y = fft_convolve(x, self.kernels(x.shape[1])) + self.skip * x
         return F.glu(self.gate(F.gelu(y)), dim=-1)
 
+    # complex numbers cannot be compiled
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def kernels(self, length: int) -> Kernels:
         """Compute the responses to a single token, at every distance from it."""
         transition = torch.complex(-self.log_decay.double().exp(), self.frequency.double())

@@ -314,6 +314,20 @@ _ALL = (
         causal=True,
         has_qkv=False,
     ),
+    MixerCard(
+        name="mega",
+        at="mega:Mega",
+        title="Mega",
+        family="state space",
+        paper="https://arxiv.org/abs/2209.10655",
+        year=2022,
+        time="N^2, or N c in chunks",
+        memory="N",
+        exponent=2.0,
+        decodes=True,
+        causal=True,
+        has_qkv=False,
+    ),
 )
 
 CARDS: dict[str, MixerCard] = {card.name: card for card in _ALL}

@@ -77,10 +77,20 @@ def poolingformer(window_1, window_2, stride, block=64):
     return 7 * N * D**2 + attend(padded, block + window_1) + attend(padded, slots)
 
 
-def long_convolution(points=192):
-    """The transforms of x, of the kernel and back, of two times N points; the gate."""
+def transforms(points=192):
+    """The transforms of x, of the kernel and back, of two times N points."""
     transform = round(5 * D * points * math.log2(points)) // 2
-    return 3 * transform // 2 + N * D * 2 * D
+    return 3 * transform // 2
+
+
+def long_convolution():
+    """The transforms and the gate."""
+    return transforms() + N * D * 2 * D
+
+
+def mega(z, hidden, chunk):
+    maps = N * D * hidden + N * D * (2 * D + z + hidden) + N * hidden * D
+    return maps + N * chunk * (z + hidden)
 
 
 # mechanism: its options, the Mult-Adds of attention, those of convolution
@@ -137,6 +147,12 @@ HAND_COUNTS = {
     # for every channel and direction, ten stretches of ten positions from the state
     "s4d": ({"state": 8}, 0, long_convolution() + 2 * D * 10 * 8 * 10),
     "long-conv": ({}, 0, long_convolution()),
+    # for every channel and direction, ten stretches of ten positions from four averages
+    "mega": (
+        {"ema": 4, "z": 8, "chunk": 16},
+        mega(8, 2 * D, 16),
+        transforms() + 2 * D * 10 * 4 * 10,
+    ),
 }
 
 

@@ -10,6 +10,8 @@ from longarena.measure.cost import mult_adds
 
 WIDTH, LENGTH = 16, 2048
 RATIO_LIMITS = {1.0: 2.1, 1.5: 2.9, 2.0: 4.1}
+# log N grows from 11 to 12 as well
+LOGARITHMIC_LIMIT = 2.2
 CHEAPER_THAN_FULL = [name for name in MIXERS if MIXERS[name].card.exponent < 2]
 
 
@@ -45,7 +47,8 @@ def largest_tensor(run):
 @pytest.mark.parametrize("name", MIXERS)
 def test_operations_grow_no_faster_than_claimed(name):
     ratio = mult_adds(step(name, 2 * LENGTH)) / mult_adds(step(name, LENGTH))
-    assert ratio <= RATIO_LIMITS[MIXERS[name].card.exponent]
+    card = MIXERS[name].card
+    assert ratio <= (LOGARITHMIC_LIMIT if card.time == "N log N" else RATIO_LIMITS[card.exponent])
 
 
 @pytest.mark.parametrize("name", MIXERS)

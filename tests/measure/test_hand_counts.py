@@ -4,9 +4,11 @@ N tokens, width D in H heads of d, one layer, one sequence. A linear map of N to
 comparison of n queries with m keys n m D over all heads, and so does a weighted sum of m values.
 """
 
+import math
+
 import pytest
 
-from longarena.attention import MIXERS
+from longarena.attention import MIXERS, build
 from longarena.measure.cost import count_forward
 from longarena.measure.work import Shape, byte_signature, prepare
 
@@ -75,6 +77,22 @@ def poolingformer(window_1, window_2, stride, block=64):
     return 7 * N * D**2 + attend(padded, block + window_1) + attend(padded, slots)
 
 
+def transforms(points=192):
+    """The transforms of x, of the kernel and back, of two times N points."""
+    transform = round(5 * D * points * math.log2(points)) // 2
+    return 3 * transform // 2
+
+
+def long_convolution():
+    """The transforms and the gate."""
+    return transforms() + N * D * 2 * D
+
+
+def mega(z, hidden, chunk):
+    maps = N * D * hidden + N * D * (2 * D + z + hidden) + N * hidden * D
+    return maps + N * chunk * (z + hidden)
+
+
 # mechanism: its options, the Mult-Adds of attention, those of convolution
 HAND_COUNTS = {
     "transformer": ({}, PROJECTIONS + attend(N, N), 0),
@@ -126,6 +144,15 @@ HAND_COUNTS = {
         PROJECTIONS // 4 + attend(N, N, D // 2),
         3 * N * (D // 2) ** 2 + N * (32 + 3 - 1) * D // 2,
     ),
+    # for every channel and direction, ten stretches of ten positions from the state
+    "s4d": ({"state": 8}, 0, long_convolution() + 2 * D * 10 * 8 * 10),
+    "long-conv": ({}, 0, long_convolution()),
+    # for every channel and direction, ten stretches of ten positions from four averages
+    "mega": (
+        {"ema": 4, "z": 8, "chunk": 16},
+        mega(8, 2 * D, 16),
+        transforms() + 2 * D * 10 * 4 * 10,
+    ),
 }
 
 
@@ -156,6 +183,6 @@ def test_a_convolution_operator_in_a_mixer_of_your_own_is_one():
 def test_the_layers_around_a_mixer_are_counted_apart(mixer):
     found = counted(mixer, HAND_COUNTS[mixer][0])
     tokens = N + 1 if mixer == "longformer" else N
-    width = D if mixer == "lite-transformer" else MLP
-    assert found.feed_forward == 2 * tokens * D * width
+    built = build(mixer, width=D, num_heads=H, max_length=N, options=HAND_COUNTS[mixer][0])
+    assert found.feed_forward == 2 * tokens * D * built.mlp_width(MLP)
     assert found.head_and_embedding == D * MLP + MLP * CLASSES

@@ -28,7 +28,8 @@ LENGTHS = ["steps=6", "log_every=1", "evaluate_every=3"]
 # what moves without a gradient shall move far, and draws shall change on the way
 OPTIONS = {"performer": {"redraw_every": 2}, "routing": {"decay": 0.5}}
 TRAINED, FAILED, REFUSED, ENDED_QUIETLY = range(4)
-WITH_DRAWS_STATE_OR_LOSS = ["performer", "reformer", "sinkhorn", "routing", "compressive"]
+WITH_DRAWS = ["performer", "reformer", "sinkhorn", "long-conv"]
+WITH_DRAWS_STATE_OR_LOSS = [*WITH_DRAWS, "routing", "compressive"]
 
 
 @pytest.fixture(autouse=True)

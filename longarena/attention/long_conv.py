@@ -1,0 +1,111 @@
+"""Long convolution: every channel has a kernel as long as the sequence, learnt weight by weight.
+
+No state space makes the kernels smooth, so small weights are pushed to zero, and in training a part
+of the others is dropped:
+
+    K = dropout(sign(k) max(|k| - lam, 0))
+    y = glu(W gelu(convolve(x, K) + skip x) + bias)
+
+The convolution is computed by Fourier transforms (`ops/fft_convolution.py`). Unless causal, a
+second kernel looks ahead.
+
+Paper:  Fu et al. (2023), https://arxiv.org/abs/2302.06646
+Cost:   time O(N log N) per channel and O(N D^2) for the gate, memory O(N D).
+Choice: `init`, `lam` and `kernel_dropout` as in the authors' code (HazyResearch/safari), which has
+        the paper's other means, smoothing by an average, only as an option: it is left out here.
+Choice: one kernel per channel and direction; the authors' recipes for the arena have two per
+        channel, and some of them look back only.
+Choice: which weights are dropped is drawn once per step, so that the parts of a batch agree.
+Choice: shorter sequences take the first weights of the kernels.
+Choice: no feed-forward follows: the gate mixes the channels, and the authors' blocks have no other.
+Choice: everything here counts as convolution, the gate too.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool
+from pydantic import Field
+from torch import Tensor, nn
+
+from longarena.attention.base import Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.convolution import Convolving
+from longarena.attention.ops.fft_convolution import Kernels, fft_convolve
+from longarena.options import Options
+from longarena.seeding import torch_rng
+from longarena.shapes import Mask, Tokens
+
+Size = tuple[int, int, int]
+
+
+def random(size: Size) -> Kernels:
+    """Draw small weights, most of which the threshold makes zero."""
+    return 0.002 * torch.randn(size)
+
+
+def double_exp(size: Size) -> Kernels:
+    """Draw larger weights that decay with the distance, faster from channel to channel."""
+    _, width, length = size
+    rates = (width // 2) ** (torch.arange(width) / width)
+    distances = torch.arange(length) / length
+    return 0.02 * torch.randn(size) * torch.exp(-rates[:, None] * distances)
+
+
+STARTS: dict[str, Callable[[Size], Kernels]] = {"random": random, "double_exp": double_exp}
+
+
+class LongConvOptions(Options):
+    """Weights below `lam` are zero, and in training a share of `kernel_dropout` of the others."""
+
+    lam: float = Field(0.003, ge=0)
+    kernel_dropout: float = Field(0.2, ge=0, lt=1)
+    init: Literal["random", "double_exp"] = "random"
+
+
+class LongConv(Mixer, Convolving):
+    """Learnt kernels, one per channel and direction, and a gate."""
+
+    card = CARDS["long-conv"]
+    options_type = LongConvOptions
+    has_own_positions = True
+    kept: Tensor
+
+    def __init__(
+        self, place: Place, options: LongConvOptions, previous: Mixer | None = None
+    ) -> None:
+        super().__init__(place, options, previous)
+        self.options = options
+        size = (1 if place.causal else 2, place.width, place.max_length)
+        self.kernel = nn.Parameter(STARTS[options.init](size))
+        self.skip = nn.Parameter(torch.randn(place.width))
+        self.gate = nn.Linear(place.width, 2 * place.width)
+        self.register_buffer("kept", self._draw(0), persistent=False)
+
+    def mlp_width(self, asked: int) -> int:
+        return 0
+
+    def slow_parameters(self) -> frozenset[str]:
+        return frozenset({"kernel"})
+
+    def begin_step(self, step: int) -> None:
+        self.kept.copy_(self._draw(step))
+
+    def forward(self, x: Tokens, mask: Mask) -> Tokens:
+        x = x.masked_fill(~mask[..., None], 0.0)
+        y = fft_convolve(x, self.kernels(x.shape[1])) + self.skip * x
+        return F.glu(self.gate(F.gelu(y)), dim=-1)
+
+    def kernels(self, length: int) -> Kernels:
+        """Return the weights at every distance below `length`, after threshold and dropout."""
+        weights = F.softshrink(self.kernel[..., :length], self.options.lam)
+        if self.training:
+            weights = weights * self.kept[..., :length] / (1 - self.options.kernel_dropout)
+        return weights
+
+    def _draw(self, step: int) -> Bool[Tensor, "directions width length"]:
+        rng = torch_rng(self.place.seed, "kernel dropout", self.place.layer, step)
+        kept = torch.empty(self.kernel.shape, dtype=torch.bool)
+        return kept.bernoulli_(1 - self.options.kernel_dropout, generator=rng)

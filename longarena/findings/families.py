@@ -2,7 +2,7 @@
 
 Speed and memory are ratios to the Transformer at the longest length at which the latest session
 measured both. The score is the first average of the suite, on the arena's board with the most
-results; only mechanisms that were run on the same number of its tasks are ranked.
+results, untuned; only mechanisms that were run on the same number of its tasks are ranked.
 
 Survey: Tay et al. (2020), https://arxiv.org/abs/2009.06732
 """
@@ -16,6 +16,7 @@ from longarena.findings.boards import Average, Board, boards
 from longarena.findings.costs import CostTable, cost_tables
 from longarena.findings.scores import score_table
 from longarena.findings.suites import ARENA
+from longarena.findings.tuning import UNTUNED
 from longarena.records.folder import Records
 from longarena.tracks.metric import Metric
 
@@ -61,13 +62,15 @@ def card(mixer: str) -> MixerCard:
 
 def family_table(records: Records) -> FamilyTable:
     """Rank every mechanism of the table and of the records."""
-    return rank_families(boards(score_table(records.runs)), cost_tables(records.measurements))
+    scores = score_table(records.runs, records.tunings)
+    return rank_families(boards(scores), cost_tables(records.measurements))
 
 
 def rank_families(found: Sequence[Board], sessions: Sequence[CostTable]) -> FamilyTable:
     """Rank every mechanism by what boards and sessions say."""
     costs = next((table for table in sessions if table.common_length()), None)
-    board = max((each for each in found if each.suite is ARENA), key=_num_scores, default=None)
+    plain = [board for board in found if board.suite is ARENA and board.tuning == UNTUNED]
+    board = max(plain, key=_num_scores, default=None)
     averages = _averages(board) if board else {}
     num_tasks = max((average.num_tasks for average in averages.values()), default=0)
     scores = {name: found.mean for name, found in averages.items() if found.num_tasks == num_tasks}

@@ -26,7 +26,7 @@ class PretendedCrew:
     def has_room(self):
         return not self.under_way
 
-    def start(self, recipe):
+    def start(self, recipe, until=None):
         self.started.append(recipe.seed)
         self.under_way.append(recipe)
 

@@ -18,17 +18,18 @@ from longarena.cli.output import (
 from longarena.cli.rows import Cell, Row, cell, texts, values
 from longarena.cli.stopping import when_stopped
 from longarena.cli.train import check_recipe
-from longarena.cli.tuning import describe_choice, facts, warn_of_edges
+from longarena.cli.tuning import describe_choices, facts
 from longarena.errors import UserError
 from longarena.training.stop import Interrupted
 
 if TYPE_CHECKING:
     from longarena.recipes.recipe import Recipe
+    from longarena.records.tuning import TuningRecord
+    from longarena.sweep import Sweep
     from longarena.sweep.candidates import Question
     from longarena.sweep.drive import Entry
     from longarena.sweep.grid import Grid
     from longarena.sweep.plan import Estimates, Places, PlannedRun
-    from longarena.sweep.tune import Tuned
 
 ALL = "all"
 FAILED = 1
@@ -72,11 +73,13 @@ def sweep(
     from rich.console import Console
 
     from longarena.sweep import local, on_ray
+    from longarena.sweep import sweep as run_sweep
+    from longarena.sweep import tune as run_tuning
+    from longarena.sweep.candidates import read_grid
     from longarena.sweep.grid import Grid, derive, pick
     from longarena.sweep.local import pool
     from longarena.sweep.plan import Places, plan
-    from longarena.sweep.tune import plan_ahead, tune_all
-    from longarena.sweep.workplace import open_workplace
+    from longarena.sweep.tune import plan_ahead
 
     out = Output(quiet, json)
     grid = Grid(_names(tasks), _names(mixers), preset, seeds) if tasks is not None else None
@@ -91,12 +94,20 @@ def sweep(
         return _show_plan(out, ahead, places, pool(workers, threads).workers)
     crew = on_ray(address, threads or 1) if on == "ray" else local(workers, threads)
     console = None if quiet else Console(stderr=True)
-    with open_workplace(runs, store, crew, out.progress, console) as workplace:
-        places = workplace.places
-        if questions:
-            tuned = tune_all(questions, recipes, workplace)
-            return _conclude(out, tuned.left, places, tuned)
-        _conclude(out, workplace.carry_out(plan(recipes, places)).entries, places)
+    if tune:
+        tuned = run_tuning(
+            recipes,
+            read_grid(tune),
+            runs,
+            halve=halve,
+            store=store,
+            crew=crew,
+            progress=out.progress,
+            console=console,
+        )
+        return _conclude(out, tuned.sweep, tuned.choices)
+    done = run_sweep(recipes, runs, store=store, crew=crew, progress=out.progress, console=console)
+    _conclude(out, done)
 
 
 def _names(text: str | None) -> list[str]:
@@ -195,36 +206,31 @@ def _number(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
-def _conclude(
-    out: Output, entries: Sequence["Entry"], places: "Places", tuned: "Tuned | None" = None
-) -> None:
+def _conclude(out: Output, done: "Sweep", choices: "Sequence[TuningRecord] | None" = None) -> None:
     """Say what came of a sweep, and end with the exit code that tells it."""
     from longarena.sweep.display import result
 
     groups = {
-        standing: [entry for entry in entries if entry.standing == standing]
+        standing: [entry for entry in done.entries if entry.standing == standing]
         for standing in ("finished", "skipped", "failed", "stopped")
     }
     out.result(
         {standing: [_facts(entry) for entry in found] for standing, found in groups.items()}
-        | {"store": str(places.store)}
-        | ({"tuning": [facts(record) for record in tuned.choices]} if tuned else {})
+        | {"store": str(done.places.store)}
+        | ({} if choices is None else {"tuning": [facts(record) for record in choices]})
     )
     out.say(*(f"{_title(entry)}: {result(entry)}" for entry in groups["finished"]))
     out.say(*(f"{_title(entry)}: {result(entry)}" for entry in groups["failed"]))
     counts = ", ".join(f"{len(found)} {standing}" for standing, found in groups.items())
-    out.say(f"{_number(len(entries), 'run')}: {counts}", f"records: {places.store}")
-    choices = tuned.choices if tuned else []
-    out.say(*map(describe_choice, choices))
-    out.say(*(line for record in choices for line in warn_of_edges(record)))
-    if groups["stopped"] or (tuned and tuned.was_stopped):
-        raise Interrupted(
-            f"stopped with {_number(len(groups['stopped']), 'run')} left; the same command goes on"
-        )
+    out.say(f"{_number(len(done.entries), 'run')}: {counts}", f"records: {done.places.store}")
+    out.say(*describe_choices(choices or []))
+    if groups["stopped"] or (done.was_stopped and choices == []):
+        left = f"with {_number(len(groups['stopped']), 'run')} left"
+        raise Interrupted(f"stopped {left}; the same command goes on")
     if groups["failed"]:
         out.say("mend what failed; the same command tries it again")
         raise typer.Exit(FAILED)
-    out.next(words("longarena report", store=places.store))
+    out.next(words("longarena report", store=done.places.store))
 
 
 def _title(entry: "Entry") -> str:

@@ -1,27 +1,34 @@
 """What `longarena sweep --tune` says of its choices."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from longarena.records.tuning import TuningRecord
 
 
-def describe_choice(record: "TuningRecord") -> str:
-    """Say in one line what was chosen, and out of what."""
-    from longarena.findings.changes import write
-    from longarena.findings.tuning import Procedure
-
-    best = record.chosen.scores[-1]
-    score = "diverged" if best is None else f"validation {record.metric.write_with_unit(best)}"
-    tried = Procedure.of(record).words
-    return f"{_title(record)}: {write(record.chosen.values)} ({score}), chosen from {tried}"
-
-
-def warn_of_edges(record: "TuningRecord") -> list[str]:
-    """Say for every key that was chosen at the edge of the grid where better values may be."""
+def describe_choices(records: Sequence["TuningRecord"]) -> list[str]:
+    """Say what was chosen, then where the values that were tried may not be enough."""
     return [
-        f"{_title(record)}: {key}={record.chosen.values[key]} is the {edge} that was tried; the "
-        f"best may lie beyond, so widen --tune {key}"
+        *(_describe(record) for record in records),
+        *(line for record in records for line in _warn_of_edges(record)),
+    ]
+
+
+def _describe(record: "TuningRecord") -> str:
+    from longarena.findings.changes import write
+
+    best, count = record.chosen.scores[-1], len(record.candidates)
+    found = f"{_title(record)}: {write(record.chosen.values)}"
+    if best is None:
+        return f"{found}, the first of {count}: all have diverged"
+    return f"{found}, the best of {count} on validation ({record.metric.write_with_unit(best)})"
+
+
+def _warn_of_edges(record: "TuningRecord") -> list[str]:
+    return [
+        f"{_title(record)}: {record.chosen.values[key]} is the {edge} {key} that was tried; "
+        "give more values beyond it"
         for key, edge in record.edges.items()
     ]
 

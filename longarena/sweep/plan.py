@@ -96,7 +96,8 @@ def look(recipe: Recipe, names: Names, places: Places, until: int | None = None)
     trial = Trial.of_record(run.record) if run.record else read_trial(folder, recipe)
     if trial is None or not trial.has_reached(until):
         return replace(run, until=until)
-    return replace(run, state="done", until=until, trial=trial)
+    # without the record: what the test split says is nothing to choose by
+    return replace(run, state="done", until=until, trial=trial, record=None)
 
 
 def _look(recipe: Recipe, names: Names, places: Places) -> PlannedRun:

@@ -31,18 +31,14 @@ from longarena.training.trial import Trial
 
 @dataclass
 class Tuned:
-    """What came of a tuning: the choices, the trials that led to them, and the chosen runs."""
+    """What came of a tuning: the choices, the trials, and the runs with the chosen values.
 
-    choices: list[TuningRecord] = field(default_factory=list)
-    trials: list[Entry] = field(default_factory=list)
-    runs: list[Entry] = field(default_factory=list)
-    was_stopped: bool = False
+    Among the runs of `sweep` are the trials without which nothing could be chosen.
+    """
 
-    @property
-    def left(self) -> list[Entry]:
-        """The runs that were asked for, and the trials without which nothing could be chosen."""
-        broken = [entry for entry in self.trials if entry.standing in ("failed", "stopped")]
-        return [*broken, *self.runs]
+    choices: list[TuningRecord]
+    trials: list[Entry]
+    sweep: Sweep
 
 
 @dataclass
@@ -154,23 +150,22 @@ def tune_all(
     questions: Sequence[Question], recipes: Sequence[Recipe], workplace: Workplace
 ) -> Tuned:
     """Answer every question, then bring the runs with the chosen values to their end."""
-    done, places = Tuned(), workplace.places
+    places, trials = workplace.places, list[Entry]()
     known = {question.id: answer(question, places) for question in questions}
     races = [Race(question) for question in questions if known[question.id] is None]
     for rung in range(max((len(race.question.rungs) for race in races), default=0)):
         state = _compare(races, rung, workplace)
-        done.trials += state.entries
+        trials += state.entries
         if state.was_stopped:
-            done.was_stopped = True
-            return done
+            return Tuned([], trials, state)
     for race in races:
         if not race.is_broken:
             known[race.question.id] = record = race.record()
             write_record(places.store, record)
-    done.choices = [record for record in known.values() if record is not None]
-    state = workplace.carry_out(plan(chosen(recipes, questions, done.choices), places))
-    done.runs, done.was_stopped = state.entries, state.was_stopped
-    return done
+    choices = [record for record in known.values() if record is not None]
+    state = workplace.carry_out(plan(chosen(recipes, questions, choices), places))
+    state.entries[:0] = [entry for entry in trials if entry.standing == "failed"]
+    return Tuned(choices, trials, state)
 
 
 def _compare(races: Sequence[Race], rung: int, workplace: Workplace) -> Sweep:

@@ -8,6 +8,7 @@ lie beyond.
 from collections.abc import Sequence
 
 from longarena import tasks
+from longarena.findings.boards import own_variant
 from longarena.findings.changes import setting
 from longarena.findings.scores import Row as Mechanism
 from longarena.findings.scores import group, row_order
@@ -67,11 +68,12 @@ def _data_order(data: Data) -> tuple[int, Data]:
 
 def _column(data: Data, records: Sequence[TuningRecord]) -> Column:
     task, variant = data
+    is_own = variant == own_variant(records[0].recipe.preset, task)
     is_number = all(_number(record) is not None for record in records)
     return Column(
         formatting.task_word(task),
         "number" if is_number else "text",
-        details=(variant.replace(",", ", "),) if variant else (),
+        details=() if is_own else (variant.replace(",", ", "),),
         filters={"task": task},
     )
 

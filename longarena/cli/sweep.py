@@ -79,7 +79,7 @@ def sweep(
     from longarena.sweep.grid import Grid, derive, pick
     from longarena.sweep.local import pool
     from longarena.sweep.plan import Places, plan
-    from longarena.sweep.tune import plan_ahead
+    from longarena.sweep.tuning import plan_ahead
 
     out = Output(quiet, json)
     grid = Grid(_names(tasks), _names(mixers), preset, seeds) if tasks is not None else None

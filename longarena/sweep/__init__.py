@@ -18,7 +18,7 @@ from longarena.sweep.drive import Sweep
 from longarena.sweep.local import LocalCrew, pool
 from longarena.sweep.plan import plan
 from longarena.sweep.ray import RayCrew
-from longarena.sweep.tune import Tuned, tune_all
+from longarena.sweep.tuning import Tuned, tune_all
 from longarena.sweep.workplace import OpenCrew, open_workplace
 
 __all__ = ["Sweep", "Tuned", "local", "on_ray", "sweep", "tune"]

@@ -116,6 +116,8 @@ def test_validation_chooses_not_the_test(tmp_path):
     before = [path.read_bytes() for path in paths]
     done, crew = tune_with(judged(), tmp_path, rates=[1e-3, 1e-2])
     assert chosen(done) == [1e-3]
+    # nobody who looks at the trials sees a test score
+    assert [entry.record for entry in done.trials] == [None, None]
     # what is known is not trained again, and no record is touched
     assert crew.done == []
     assert [path.read_bytes() for path in paths] == before
@@ -196,7 +198,7 @@ class Killed(Exception):
 
 
 # five steps of each, five more of the better one, and its last two
-@pytest.mark.parametrize("step", [3, 8, 14, 16])
+@pytest.mark.parametrize("step", [8, 14])
 def test_a_killed_tuning_goes_on_and_chooses_the_same(tmp_path, monkeypatch, step):
     rates = [1e-2, 3e-2]
     whole, _ = tune_with(InlineCrew, tmp_path / "whole", [SHORT], rates, halve=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from longarena.recipes.presets import preset
     from longarena.recipes.recipe import Recipe, override, replace
     from longarena.report import report
-    from longarena.sweep import sweep
+    from longarena.sweep import sweep, tune
     from longarena.training.loop import train
     from longarena.version import __version__
 
@@ -30,6 +30,7 @@ __all__ = [
     "report",
     "sweep",
     "train",
+    "tune",
 ]
 
 export(
@@ -44,5 +45,6 @@ export(
         "report": "longarena.report",
         "sweep": "longarena.sweep",
         "train": "longarena.training.loop",
+        "tune": "longarena.sweep",
     },
 )

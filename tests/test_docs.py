@@ -6,10 +6,13 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from cli.commands import SMALL_WORDS
+from sweep.crews import InlineCrew
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -19,6 +22,7 @@ from longarena.records.folder import read_records
 
 ROOT = Path(__file__).parent.parent
 MEASURING, TRAINING = ROOT / "docs/measuring.md", ROOT / "docs/training.md"
+TUNING = ROOT / "docs/tuning.md"
 # what a page shows at full size is tried at a small one
 SMALLER = {
     r"(measure (?!.*--task).*)": r"\1 --lengths 64,128 --shape small",
@@ -140,6 +144,18 @@ def test_every_training_of_the_page_runs(command, run):
     # the last word counts, so what the page changes stays changed
     first, task, mixer, *rest = shlex.split(command)
     assert "test accuracy" in run([first, task, mixer, *SMALL_WORDS, *rest, "--quiet"])
+
+
+@pytest.mark.parametrize("command", [c for c in commands(TUNING) if c.startswith("sweep")])
+def test_every_tuning_of_the_page_chooses_and_fills_the_table(command, run, monkeypatch):
+    # in this process, so that no worker has to start
+    inline = lambda *_: lambda places: nullcontext(InlineCrew(places))  # noqa: E731
+    monkeypatch.setattr(import_module("longarena.sweep"), "local", inline)
+    small = [*SMALL_WORDS, "--mixers", "linear", "--quiet"]
+    assert "on validation" in run([*shlex.split(command), *small])
+    [export] = [c for c in commands(TUNING) if c.startswith("export")]
+    table = Path(run(shlex.split(export)).strip()).read_text()
+    assert "| Linear Transformer " in table
 
 
 @pytest.mark.slow

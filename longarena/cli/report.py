@@ -57,6 +57,7 @@ def counts(records: "Records") -> dict[str, int]:
         "tasks": len({recipe.task.name for recipe in recipes}),
         "measurements": len(records.measurements),
         "spans": len(records.spans),
+        "tunings": len(records.tunings),
         "unreadable records": len(records.unreadable),
     }
 

@@ -60,6 +60,7 @@ def check(
         "failures": len(found.failures),
         "measurements": len(found.measurements),
         "spans": len(found.spans),
+        "tunings": len(found.tunings),
     }
     unreadable = {str(path): reason for path, reason in found.unreadable.items()}
     out.result(counts | {"unreadable": unreadable})

@@ -18,12 +18,15 @@ from longarena.cli.output import (
 from longarena.cli.rows import Cell, Row, cell, texts, values
 from longarena.cli.stopping import when_stopped
 from longarena.cli.train import check_recipe
+from longarena.cli.tuning import describe_choices, facts
 from longarena.errors import UserError
 from longarena.training.stop import Interrupted
 
 if TYPE_CHECKING:
     from longarena.recipes.recipe import Recipe
+    from longarena.records.tuning import TuningRecord
     from longarena.sweep import Sweep
+    from longarena.sweep.candidates import Question
     from longarena.sweep.drive import Entry
     from longarena.sweep.grid import Grid
     from longarena.sweep.plan import Estimates, Places, PlannedRun
@@ -42,6 +45,17 @@ def sweep(
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, counted from 0.")] = 1,
     preset: Annotated[str, typer.Option(help="The preset to start from.")] = "quick",
     assignments: Assignments = None,
+    tune: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE,VALUE",
+            help="Try these values for every mixer and keep the best on validation; may be "
+            "repeated.",
+        ),
+    ] = None,
+    halve: Annotated[
+        bool, typer.Option("--halve", help="With --tune, stop the worse half of the values early.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would run, and run nothing.")
     ] = False,
@@ -60,29 +74,39 @@ def sweep(
 
     from longarena.sweep import local, on_ray
     from longarena.sweep import sweep as run_sweep
+    from longarena.sweep import tune as run_tuning
+    from longarena.sweep.candidates import read_grid
     from longarena.sweep.grid import Grid, derive, pick
     from longarena.sweep.local import pool
-    from longarena.sweep.plan import Places
+    from longarena.sweep.plan import Places, plan
+    from longarena.sweep.tuning import plan_ahead
 
     out = Output(quiet, json)
     grid = Grid(_names(tasks), _names(mixers), preset, seeds) if tasks is not None else None
     recipes = derive(_recipes(name, grid), assignments or [])
     recipes = recipes if only is None else pick(recipes, only)
-    for recipe in recipes:
+    questions = _questions(recipes, tune, halve, is_one=only is not None)
+    for recipe in [*recipes, *(each for question in questions for each in question.candidates)]:
         check_recipe(recipe)
     if dry_run:
-        _show_plan(
-            out, recipes, Places(runs, store or runs / "records"), pool(workers, threads).workers
+        places = Places(runs, store or runs / "records")
+        ahead = plan_ahead(questions, recipes, places) if questions else plan(recipes, places)
+        return _show_plan(out, ahead, places, pool(workers, threads).workers)
+    crew = on_ray(address, threads or 1) if on == "ray" else local(workers, threads)
+    console = None if quiet else Console(stderr=True)
+    if tune:
+        tuned = run_tuning(
+            recipes,
+            read_grid(tune),
+            runs,
+            halve=halve,
+            store=store,
+            crew=crew,
+            progress=out.progress,
+            console=console,
         )
-        return
-    done = run_sweep(
-        recipes,
-        runs,
-        store=store,
-        crew=on_ray(address, threads or 1) if on == "ray" else local(workers, threads),
-        progress=out.progress,
-        console=None if quiet else Console(stderr=True),
-    )
+        return _conclude(out, tuned.sweep, tuned.choices)
+    done = run_sweep(recipes, runs, store=store, crew=crew, progress=out.progress, console=console)
     _conclude(out, done)
 
 
@@ -101,13 +125,26 @@ def _recipes(name: str | None, grid: "Grid | None") -> list["Recipe"]:
     return recipes
 
 
+def _questions(
+    recipes: Sequence["Recipe"], tune: Sequence[str] | None, halve: bool, *, is_one: bool
+) -> list["Question"]:
+    from longarena.sweep.candidates import ask, read_grid
+
+    if not tune:
+        if halve:
+            raise UserError("--halve belongs to --tune; name what is tuned: --tune KEY=VALUE,VALUE")
+        return []
+    if is_one:
+        raise UserError("--only takes one run, and --tune compares several; leave one of them out")
+    return ask(recipes, read_grid(tune), halve=halve)
+
+
 def _show_plan(
-    out: Output, recipes: Sequence["Recipe"], places: "Places", num_workers: int
+    out: Output, planned: Sequence["PlannedRun"], places: "Places", num_workers: int
 ) -> None:
     from longarena.records.folder import read_records
-    from longarena.sweep.plan import Estimates, plan
+    from longarena.sweep.plan import Estimates
 
-    planned = plan(recipes, places)
     estimates = Estimates(read_records(places.store).runs)
     rows = [_plan_row(index, run, estimates) for index, run in enumerate(planned)]
     seconds, num_unknown = estimates.total(planned, num_workers)
@@ -123,6 +160,8 @@ def _show_plan(
     )
     out.table(f"{len(rows)} runs, {num_left} of them to be done", list(rows[0]), texts(rows))
     out.say(_time(num_left, num_unknown, seconds, num_workers))
+    if any(run.until for run in planned):
+        out.say("these are the first trials; what is chosen by them is trained after them")
     if num_left == 0:
         out.next(words("longarena report", store=places.store))
 
@@ -131,7 +170,7 @@ def _plan_row(index: int, run: "PlannedRun", estimates: "Estimates") -> Row:
     from longarena.progress import duration
 
     recipe = run.recipe
-    seconds = None if run.state == "done" else estimates.seconds(recipe, run.step)
+    seconds = None if run.state == "done" else estimates.seconds(recipe, run.step, run.until)
     time = "" if run.state == "done" else "unknown" if seconds is None else duration(seconds)
     return {
         "index": cell(index),
@@ -141,7 +180,7 @@ def _plan_row(index: int, run: "PlannedRun", estimates: "Estimates") -> Row:
         "seed": Cell(recipe.seed, run.names.seed),
         "state": cell(f"failed before: {run.error}" if run.state == "failed" else run.state),
         "step": cell(run.step),
-        "steps": cell(recipe.steps),
+        "steps": cell(run.last_step),
         "time": Cell(seconds, time),
     }
 
@@ -167,7 +206,7 @@ def _number(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
-def _conclude(out: Output, done: "Sweep") -> None:
+def _conclude(out: Output, done: "Sweep", choices: "Sequence[TuningRecord] | None" = None) -> None:
     """Say what came of a sweep, and end with the exit code that tells it."""
     from longarena.sweep.display import result
 
@@ -178,15 +217,16 @@ def _conclude(out: Output, done: "Sweep") -> None:
     out.result(
         {standing: [_facts(entry) for entry in found] for standing, found in groups.items()}
         | {"store": str(done.places.store)}
+        | ({} if choices is None else {"tuning": [facts(record) for record in choices]})
     )
     out.say(*(f"{_title(entry)}: {result(entry)}" for entry in groups["finished"]))
     out.say(*(f"{_title(entry)}: {result(entry)}" for entry in groups["failed"]))
     counts = ", ".join(f"{len(found)} {standing}" for standing, found in groups.items())
     out.say(f"{_number(len(done.entries), 'run')}: {counts}", f"records: {done.places.store}")
-    if groups["stopped"]:
-        raise Interrupted(
-            f"stopped with {_number(len(groups['stopped']), 'run')} left; the same command goes on"
-        )
+    out.say(*describe_choices(choices or []))
+    if groups["stopped"] or (done.was_stopped and choices == []):
+        left = f"with {_number(len(groups['stopped']), 'run')} left"
+        raise Interrupted(f"stopped {left}; the same command goes on")
     if groups["failed"]:
         out.say("mend what failed; the same command tries it again")
         raise typer.Exit(FAILED)

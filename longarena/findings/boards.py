@@ -1,4 +1,4 @@
-"""The leaderboard: a board per suite, preset and machine, comparable results apart from free ones.
+"""The leaderboard: a board per suite, preset, tuning and machine, free results apart.
 
     line = a mechanism under one set of changes to the preset        column = a task and its data
 
@@ -7,6 +7,8 @@ A result is comparable when its recipe is the preset's, the preset is meant for 
 than the Transformer has in the same column). Every other result is free.
 
 Choice: a result stays comparable whatever the options of its mechanism, as in the arena's rules.
+Choice: what was tuned alike is compared on a board of its own, behind that of the preset: its
+        values may differ from the preset's, and all had the same choice of them.
 Choice: where the suite's baseline was not run in a column, the ratio is unknown and the result is
         free.
 Choice: an average is over the data that the preset itself asks for, never a variant of it. It is
@@ -23,6 +25,7 @@ from typing import Literal
 from longarena import tasks
 from longarena.findings.scores import Column, Row, Score, ScoreTable, group, row_order
 from longarena.findings.suites import SUITES, Suite, suite_of
+from longarena.findings.tuning import UNTUNED, Procedure
 from longarena.recipes.presets import INDIVIDUAL, PRESETS, mixers_of
 from longarena.recipes.recipe import build_task
 from longarena.tracks.metric import Metric
@@ -65,7 +68,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Board:
-    """All results of one suite under one preset on one machine.
+    """All results of one suite under one preset on one machine, untuned or tuned alike.
 
     Columns of the preset's own data come first.
     """
@@ -76,6 +79,7 @@ class Board:
     columns: tuple[Column, ...]
     comparable: tuple[Line, ...]
     free: tuple[Line, ...]
+    tuning: Procedure = UNTUNED
 
     @property
     def has_common_recipe(self) -> bool:
@@ -135,14 +139,17 @@ def boards(table: ScoreTable) -> list[Board]:
 
     Boards on which nothing can be compared come last in their suite.
     """
-    groups = group(table.columns, lambda at: (suite_of(at.task).name, at.preset, at.machine))
+    groups = group(
+        table.columns, lambda at: (suite_of(at.task).name, at.preset, at.machine, at.tuning)
+    )
     found = [_board(table, columns) for columns in groups.values()]
     suites, presets = list(SUITES), [*reversed(PRESETS)]
 
-    def place(board: Board) -> tuple[int, bool, int]:
+    def place(board: Board) -> tuple[int, bool, int, str]:
         is_known = board.preset in presets
         preset = presets.index(board.preset) if is_known else len(presets)
-        return suites.index(board.suite.name), not board.has_common_recipe, preset
+        suite = suites.index(board.suite.name)
+        return suite, not board.has_common_recipe, preset, board.tuning.words
 
     return sorted(found, key=place)
 
@@ -194,6 +201,7 @@ def _board(table: ScoreTable, columns: Sequence[Column]) -> Board:
         columns=tuple(order),
         comparable=tuple(comparable),
         free=tuple(free),
+        tuning=first.tuning,
     )
 
 

@@ -10,7 +10,7 @@ record names is never imported here.
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from longarena.model.config import ModelConfig
@@ -82,16 +82,18 @@ def assign(key: str, value: Value) -> str:
     return f"{key}={value if is_plain else json.dumps(value)}"
 
 
-def setting(recipe: Recipe) -> tuple[str, str]:
+def setting(recipe: Recipe, tuned: Collection[str] = ()) -> tuple[str, str]:
     """Write the changes to the preset: those of the mixer's options, and all others.
 
-    Those of the task are left out, because the variant of the data and its fingerprint show them.
+    Those of the task are left out, because the variant of the data and its fingerprint show them,
+    and so are those of keys that were `tuned`, which differ by right.
     Without a preset to compare with, equal settings get equal words and different ones do not.
     """
     found = changes(recipe)
     changed = flatten(recipe) if found is None else found.changed
     changed = changed | dict.fromkeys(found.removed if found else (), "default")
-    kept = {k: v for k, v in changed.items() if k not in NO_SETTING and not k.startswith("task.")}
+    ignored = NO_SETTING.union(tuned)
+    kept = {k: v for k, v in changed.items() if k not in ignored and not k.startswith("task.")}
     options = {k.removeprefix("model."): v for k, v in kept.items() if _is_mixer_option(k)}
     others = write({k: v for k, v in kept.items() if not _is_mixer_option(k)})
     if found is None:

@@ -2,8 +2,8 @@
 
 Speed and memory are ratios to the Transformer at the longest length at which the latest session
 measured both. The score is the first average of the suite, on the arena's board with the most
-results under a common recipe; only mechanisms that were run on the same number of its tasks are
-ranked.
+results under a common recipe, untuned; only mechanisms that were run on the same number of its
+tasks are ranked.
 
 Survey: Tay et al. (2020), https://arxiv.org/abs/2009.06732
 """
@@ -17,6 +17,7 @@ from longarena.findings.boards import Average, Board, boards
 from longarena.findings.costs import CostTable, cost_tables
 from longarena.findings.scores import score_table
 from longarena.findings.suites import ARENA
+from longarena.findings.tuning import UNTUNED
 from longarena.records.folder import Records
 from longarena.tracks.metric import Metric
 
@@ -62,14 +63,17 @@ def card(mixer: str) -> MixerCard:
 
 def family_table(records: Records) -> FamilyTable:
     """Rank every mechanism of the table and of the records."""
-    return rank_families(boards(score_table(records.runs)), cost_tables(records.measurements))
+    scores = score_table(records.runs, records.tunings)
+    return rank_families(boards(scores), cost_tables(records.measurements))
 
 
 def rank_families(found: Sequence[Board], sessions: Sequence[CostTable]) -> FamilyTable:
     """Rank every mechanism by what boards and sessions say."""
     costs = next((table for table in sessions if table.common_length()), None)
-    arena = [each for each in found if each.suite is ARENA and each.has_common_recipe]
-    board = max(arena, key=_num_scores, default=None)
+    plain = [each for each in found if each.suite is ARENA and each.tuning == UNTUNED]
+    board = max(
+        (each for each in plain if each.has_common_recipe), key=_num_scores, default=None
+    )
     averages = _averages(board) if board else {}
     num_tasks = max((average.num_tasks for average in averages.values()), default=0)
     scores = {name: found.mean for name, found in averages.items() if found.num_tasks == num_tasks}

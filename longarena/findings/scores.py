@@ -1,6 +1,7 @@
 """The table of scores, a pure function of records; only comparable scores share a column.
 
-    rows = mechanisms        columns = task, version, data, metric, preset, changes to it, machine
+    rows = mechanisms        columns = task, version, data, metric, preset, changes to it, machine,
+                                       and how values were tuned
 
 Choice: the spread is the standard deviation over seeds (n - 1).
 Choice: the standard error of a mean over k seeds is sqrt(e^2 + spread^2 / k), where e is the error
@@ -8,19 +9,23 @@ Choice: the standard error of a mean over k seeds is sqrt(e^2 + spread^2 / k), w
         make its sampling error smaller. A score is above the level if it exceeds it by three
         standard errors.
 Choice: where a seed was run twice, only the later run counts.
+Choice: a run with tuned values stands in the column of its tuning, where all were given the same
+        choice. If these values are also the preset's, it stands in the plain column as well.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import TypeVar
 
 from longarena import attention, tasks
 from longarena.findings.changes import setting
 from longarena.findings.suites import suite_of
+from longarena.findings.tuning import UNTUNED, Choices, Procedure
 from longarena.records.record import RunRecord, is_significant
+from longarena.records.tuning import TuningRecord
 from longarena.runtime import Machine
 from longarena.tracks.metric import Metric
 
@@ -51,6 +56,7 @@ class Column:
     fingerprint: str
     machine: str
     metric: Metric
+    tuning: Procedure = UNTUNED
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,8 @@ class Score:
     """The test scores of one mechanism, one per seed; `num_without` seeds have none.
 
     `sampling_error` is the standard error of one score over the examples of the test split; `level`
-    is what an answer without a model scores. `runs` are the records behind it, one per seed.
+    is what an answer without a model scores. `runs` are the records behind it, one per seed, and
+    `tuned` are the values that were chosen for them.
     """
 
     metric: Metric
@@ -69,6 +76,7 @@ class Score:
     parameters: int
     parameter_ratio: float | None
     runs: tuple[RunRecord, ...] = ()
+    tuned: str = ""
 
     @property
     def mean(self) -> float | None:
@@ -122,20 +130,32 @@ class ScoreTable:
         return column.metric.best(known) if known else None
 
 
-def score_table(runs: Iterable[RunRecord]) -> ScoreTable:
+def score_table(runs: Iterable[RunRecord], tunings: Iterable[TuningRecord] = ()) -> ScoreTable:
     """Tabulate the test scores of runs."""
-    groups = group(runs, place_of)
+    choices, groups = Choices(tunings), defaultdict[tuple[Row, Column], list[RunRecord]](list)
+    for run in runs:
+        for place in places_of(run, choices):
+            groups[place].append(run)
     rows = sorted({row for row, _ in groups}, key=row_order)
     columns = sorted({column for _, column in groups}, key=_column_order)
     baselines = {at: Row(suite_of(at.task).baseline) for at in columns}
     base = {at: _parameters(groups.get((row, at), [])) for at, row in baselines.items()}
-    scores = {(row, at): _score(found, base[at]) for (row, at), found in groups.items()}
+    scores = {(row, at): _score(found, at, base[at]) for (row, at), found in groups.items()}
     return ScoreTable(tuple(rows), tuple(columns), scores)
 
 
-def place_of(record: RunRecord) -> tuple[Row, Column]:
+def places_of(record: RunRecord, choices: Choices) -> list[tuple[Row, Column]]:
+    """Say in which rows and columns a run belongs."""
+    plain = place_of(record)
+    tuned = [place_of(record, tuning) for tuning in choices.behind(record.recipe)]
+    # whoever took the preset's own values stands among the untuned too
+    is_plain = all(replace(at, tuning=UNTUNED) == plain[1] and row == plain[0] for row, at in tuned)
+    return [plain, *tuned] if is_plain else tuned
+
+
+def place_of(record: RunRecord, tuning: Procedure = UNTUNED) -> tuple[Row, Column]:
     """Say in which row and column a run belongs."""
-    options, others = setting(record.recipe)
+    options, others = setting(record.recipe, tuning.keys)
     task = record.recipe.task
     return Row(record.recipe.model.mixer, options), Column(
         task=task.name,
@@ -146,6 +166,7 @@ def place_of(record: RunRecord) -> tuple[Row, Column]:
         fingerprint=record.fingerprint,
         machine=machine_name(record.machine),
         metric=record.metric,
+        tuning=tuning,
     )
 
 
@@ -167,8 +188,8 @@ def row_order(row: Row) -> tuple[int, str, str]:
     return _rank(row.mixer, attention.CARDS), row.mixer, row.options
 
 
-def _column_order(column: Column) -> tuple[int, str, int, str, str, str, str, str, str]:
-    what = (column.variant, column.preset, column.changes)
+def _column_order(column: Column) -> tuple[int, str, int, str, str, str, str, str, str, str]:
+    what = (column.variant, column.preset, column.tuning.words, column.changes)
     where = (column.fingerprint, column.machine, column.metric.name)
     return _rank(column.task, tasks.TASKS), column.task, column.version, *what, *where
 
@@ -178,7 +199,7 @@ def _rank(name: str, known: Iterable[str]) -> int:
     return order.index(name) if name in order else len(order)
 
 
-def _score(runs: list[RunRecord], base_parameters: int | None) -> Score:
+def _score(runs: list[RunRecord], column: Column, base_parameters: int | None) -> Score:
     by_seed = {run.recipe.seed: run for run in sorted(runs, key=lambda run: run.finished_at)}
     latest = [by_seed[seed] for seed in sorted(by_seed)]
     tests = [run.metrics.test for run in latest if run.metrics.test]
@@ -192,6 +213,7 @@ def _score(runs: list[RunRecord], base_parameters: int | None) -> Score:
         parameters=parameters,
         parameter_ratio=parameters / base_parameters if base_parameters else None,
         runs=tuple(latest),
+        tuned=column.tuning.chosen(latest[-1].recipe),
     )
 
 

@@ -89,6 +89,11 @@ class Recipe(Options):
         return hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
 
 
+def id_without_seed(recipe: Recipe) -> str:
+    """Return what runs that differ in their seeds alone have in common."""
+    return recipe.model_copy(update={"seed": 0}).id
+
+
 def build_task(recipe: Recipe) -> Task:
     """Build the task of a recipe; refuse a recipe that was made for another version of the task."""
     choice = recipe.task

@@ -1,4 +1,4 @@
-"""A folder of records: runs under task/mixer/, the others under measure/ and span/.
+"""A folder of records: runs under task/mixer/, the others under measure/, span/ and tuning/.
 
 The record of a failure is kept where that of a success will be, which replaces it. A file that
 cannot be read is named and left out; the others are read all the same.
@@ -21,6 +21,7 @@ from longarena.data.files import write_atomically
 from longarena.recipes.recipe import Recipe
 from longarena.records.answers import Answers, answers_path, write_answers
 from longarena.records.record import FailureRecord, MeasureRecord, Record, RunRecord, SpanRecord
+from longarena.records.tuning import TuningRecord
 
 # as many digits as always fit into 64 bits
 MAX_DIGITS = 18
@@ -41,6 +42,7 @@ class Records:
     unreadable: dict[Path, str] = field(default_factory=dict)
     spans: list[SpanRecord] = field(default_factory=list)
     failures: list[FailureRecord] = field(default_factory=list)
+    tunings: list[TuningRecord] = field(default_factory=list)
 
     def add(self, record: Record) -> None:
         """Add a record to the list of its kind."""
@@ -53,6 +55,8 @@ class Records:
                 self.measurements.append(record)
             case SpanRecord():
                 self.spans.append(record)
+            case TuningRecord():
+                self.tunings.append(record)
 
 
 def record_path(store: Path, record: Record) -> Path:
@@ -61,6 +65,8 @@ def record_path(store: Path, record: Record) -> Path:
         parts = ["measure", record.model.mixer]
     elif isinstance(record, SpanRecord):
         parts = ["span", record.recipe.model.mixer]
+    elif isinstance(record, TuningRecord):
+        parts = ["tuning", record.recipe.model.mixer]
     else:
         parts = [record.recipe.task.name, record.recipe.model.mixer]
     return store.joinpath(*map(_plain, parts), f"{_plain(record.id)}.json")
@@ -83,6 +89,15 @@ def find_run_record(store: Path, recipe: Recipe) -> RunRecord | FailureRecord | 
     except (OSError, ValueError):
         return None
     return record if isinstance(record, RunRecord | FailureRecord) else None
+
+
+def find_tuning_record(store: Path, mixer: str, name: str) -> TuningRecord | None:
+    """Read the record of a tuning; None if there is none, or the file is not a record."""
+    try:
+        record = read_record(store / "tuning" / _plain(mixer) / f"{name}.json")
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, TuningRecord) else None
 
 
 def write_record(store: Path, record: Record, answers: Answers | None = None) -> Path:

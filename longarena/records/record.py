@@ -10,6 +10,7 @@ from pydantic import Field
 from longarena.model.config import ModelConfig
 from longarena.options import Options, Value
 from longarena.recipes.recipe import Recipe
+from longarena.records.tuning import TuningRecord
 from longarena.runtime import Machine, Versions
 from longarena.tracks.metric import Metric
 
@@ -244,4 +245,4 @@ class SpanRecord(Options):
     finished_at: str
 
 
-Record = RunRecord | FailureRecord | MeasureRecord | SpanRecord
+Record = RunRecord | FailureRecord | MeasureRecord | SpanRecord | TuningRecord

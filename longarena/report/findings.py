@@ -28,7 +28,7 @@ class Findings:
     @classmethod
     def of(cls, records: Records) -> "Findings":
         """Compute what some records say."""
-        scores = score_table(records.runs)
+        scores = score_table(records.runs, records.tunings)
         return cls(
             records=records,
             scores=scores,
@@ -41,7 +41,7 @@ class Findings:
     def every(self) -> list[Record]:
         """All records of all kinds."""
         found = self.records
-        return [*found.runs, *found.failures, *found.measurements, *found.spans]
+        return [*found.runs, *found.failures, *found.measurements, *found.spans, *found.tunings]
 
     @cached_property
     def measured(self) -> CostTable | None:

@@ -10,6 +10,7 @@ from longarena import tasks
 from longarena.attention import MixerCard
 from longarena.findings import families
 from longarena.findings.scores import Column, Row
+from longarena.findings.tuning import Procedure
 from longarena.tracks.metric import Metric
 
 KILO = 1024
@@ -52,13 +53,23 @@ def task_title(name: str) -> str:
 def column_parts(column: Column, among: Sequence[Column]) -> list[str]:
     """Describe a column; name its data and machine only where other columns differ in them."""
     variant = column.variant.replace(",", ", ")
-    parts = [f"version {column.version}, {column.preset}", variant, column.changes]
+    parts = [
+        f"version {column.version}, {column.preset}",
+        variant,
+        column.changes,
+        tuned(column.tuning),
+    ]
     same = [other for other in among if _plain(other) == _plain(column)]
     if len({other.fingerprint for other in same}) > 1:
         parts.append(f"data {column.fingerprint[:8]}")
     if len({other.machine for other in among}) > 1:
         parts.append(column.machine)
     return [part for part in parts if part]
+
+
+def tuned(procedure: Procedure) -> str:
+    """Say what was tuned; empty if nothing was."""
+    return f"tuned {procedure.words}" if procedure.words else ""
 
 
 def data_parts(column: Column, among: Sequence[Column]) -> list[str]:
@@ -83,8 +94,9 @@ def column_name(column: Column, among: Sequence[Column]) -> str:
     return ", ".join([task_title(column.task), *column_parts(column, among)])
 
 
-def _plain(column: Column) -> tuple[str, int, str, str, str]:
-    return column.task, column.version, column.variant, column.preset, column.changes
+def _plain(column: Column) -> tuple[str, int, str, str, str, Procedure]:
+    task, preset = (column.task, column.version, column.variant), (column.preset, column.changes)
+    return *task, *preset, column.tuning
 
 
 def length_name(length: int) -> str:

@@ -2,28 +2,26 @@
 
     done = sweep([preset("listops", mixer) for mixer in ("linear", "performer")], crew=local(2))
 
-The same call goes on where an earlier one was stopped.
+The same call goes on where an earlier one was stopped. `tune` first finds the values that suit each
+mechanism best, out of the same few for all.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe
-from longarena.records.folder import read_records
-from longarena.sweep.display import Silent, Watch, display
-from longarena.sweep.drive import Crew, Sweep, drive, prepare_all
+from longarena.sweep.candidates import TuningGrid, ask
+from longarena.sweep.drive import Sweep
 from longarena.sweep.local import LocalCrew, pool
-from longarena.sweep.plan import Estimates, Places, plan
+from longarena.sweep.plan import plan
 from longarena.sweep.ray import RayCrew
-from longarena.training.stop import stop_requests
+from longarena.sweep.tuning import Tuned, tune_all
+from longarena.sweep.workplace import OpenCrew, open_workplace
 
-__all__ = ["Sweep", "local", "on_ray", "sweep"]
-
-OpenCrew = Callable[[Places], AbstractContextManager[Crew]]
+__all__ = ["Sweep", "Tuned", "local", "on_ray", "sweep", "tune"]
 
 
 def local(workers: int | None = None, threads: int | None = None) -> OpenCrew:
@@ -46,14 +44,25 @@ def sweep(  # noqa: PLR0913 - the one call from outside: all but the recipes by 
     console: Console | None = None,
 ) -> Sweep:
     """Bring every recipe's run to its end; after a stop, `count("stopped")` is not 0."""
-    places = Places(runs.absolute(), (store or runs / "records").absolute())
-    estimates = Estimates(read_records(places.store).runs)
-    state = Sweep.of(plan(recipes, places), places, estimates)
-    with (crew or local())(places) as hands:
-        if hands.is_local:
-            prepare_all(state, progress)
-        watch = Watch(hands.num_workers)
-        shown = display(console, watch) if console else nullcontext(Silent())
-        with stop_requests() as stop, shown as screen:
-            drive(state, hands, screen, stop)
-    return state
+    with open_workplace(runs, store, crew or local(), progress, console) as workplace:
+        return workplace.carry_out(plan(recipes, workplace.places))
+
+
+def tune(  # noqa: PLR0913 - as above
+    recipes: Sequence[Recipe],
+    grid: TuningGrid,
+    runs: Path = Path("runs"),
+    *,
+    halve: bool = False,
+    store: Path | None = None,
+    crew: OpenCrew | None = None,
+    progress: Progress = SILENT,
+    console: Console | None = None,
+) -> Tuned:
+    """Choose the values of a grid for every mechanism and task, then bring those runs to their end.
+
+    `tune(recipes, {"optimiser.rate": [1e-4, 1e-3]})` tries both on the first seed of each.
+    """
+    questions = ask(recipes, grid, halve=halve)
+    with open_workplace(runs, store, crew or local(), progress, console) as workplace:
+        return tune_all(questions, recipes, workplace)

@@ -15,11 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from longarena.progress import duration
-from longarena.recipes.recipe import build_task
 from longarena.sweep.drive import Entry, Standing, Sweep
-from longarena.tracks import track_of
+from longarena.sweep.plan import PlannedRun, metric_of
 from longarena.tracks.metric import Metric
 from longarena.training.folder import RunFolder
+from longarena.training.trial import Trial
 
 SECONDS_BETWEEN_TABLES = 0.5
 SECONDS_BETWEEN_LINES = 60.0
@@ -155,13 +155,13 @@ class Watch:
         return table
 
     def _cells(self, entry: Entry, sweep: Sweep) -> list[str]:
-        recipe = entry.planned.recipe
         if entry.standing == "running":
             now = _now(entry, sweep)
             left = _seconds_left(entry, sweep, now)
-            step, note = f"{now.step}/{recipe.steps}", now.note
+            step, note = f"{now.step}/{entry.planned.last_step}", now.note
             return [*entry.planned.names, "running", step, note, duration(left) if left else ""]
-        step = f"{entry.planned.step}/{recipe.steps}" if entry.standing == "waiting" else ""
+        is_waiting, last = entry.standing == "waiting", entry.planned.last_step
+        step = f"{entry.planned.step}/{last}" if is_waiting else ""
         return [*entry.planned.names, entry.standing, step, _ending(entry), ""]
 
     def _left(self, sweep: Sweep) -> str:
@@ -184,15 +184,14 @@ def _now(entry: Entry, sweep: Sweep) -> Moment:
     if not is_running:
         return Moment()
     recipe = entry.planned.recipe
-    metric = track_of(build_task(recipe).signature).metric
-    return moment(RunFolder.of(sweep.places.runs, recipe), metric)
+    return moment(RunFolder.of(sweep.places.runs, recipe), metric_of(recipe))
 
 
 def _seconds_left(entry: Entry, sweep: Sweep, now: Moment) -> float | None:
-    recipe = entry.planned.recipe
+    planned = entry.planned
     if now.steps_per_second:
-        return (recipe.steps - now.step) / now.steps_per_second
-    return sweep.estimates.seconds(recipe, entry.planned.step)
+        return (planned.last_step - now.step) / now.steps_per_second
+    return sweep.estimates.seconds(planned.recipe, planned.step, planned.until)
 
 
 def result(entry: Entry) -> str:
@@ -202,7 +201,18 @@ def result(entry: Entry) -> str:
 
 
 def _ending(entry: Entry) -> str:
+    if entry.trial is not None:
+        return _score(entry.trial, entry.planned)
     return entry.record.outcome if entry.record else entry.reason
+
+
+def _score(trial: Trial, planned: PlannedRun) -> str:
+    """Say what a trial scored on validation; if it has been tested too, that is not said."""
+    metric = metric_of(planned.recipe)
+    best = trial.best_by(planned.last_step, metric)
+    if best is None:
+        return "diverged"
+    return f"validation {metric.write_with_unit(best)} by step {planned.last_step}"
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from longarena.sweep.plan import Estimates, Places, PlannedRun, keep, look
 from longarena.sweep.worker import Outcome, prepare_data
 from longarena.training.folder import RunFolder
 from longarena.training.stop import StopRequest
+from longarena.training.trial import Trial
 
 SECONDS_BETWEEN_LOOKS = 0.2
 TRIES = 2
@@ -51,8 +52,8 @@ class Crew(Protocol):
     def has_room(self) -> bool:
         """Whether one more run can be started."""
 
-    def start(self, recipe: Recipe) -> None:
-        """Start a run."""
+    def start(self, recipe: Recipe, until: int | None = None) -> None:
+        """Start a run, or try it up to a step."""
 
     def ended(self) -> list[tuple[Recipe, Outcome]]:
         """Return the runs that have ended since the last call."""
@@ -69,6 +70,7 @@ class Entry:
     standing: Standing = "waiting"
     reason: str = ""
     record: RunRecord | None = None
+    trial: Trial | None = None
     tries: int = 0
     started_at: float = 0.0
 
@@ -81,6 +83,7 @@ class Sweep:
     places: Places
     estimates: Estimates
     started_at: float = field(default_factory=time.monotonic)
+    was_stopped: bool = False
 
     @classmethod
     def of(cls, runs: Sequence[PlannedRun], places: Places, estimates: Estimates) -> "Sweep":
@@ -88,7 +91,7 @@ class Sweep:
         for run in runs:
             keep(run, places)
         entries = [
-            Entry(run, "skipped" if run.state == "done" else "waiting", record=run.record)
+            Entry(run, "skipped" if run.state == "done" else "waiting", "", run.record, run.trial)
             for run in runs
         ]
         return cls(entries, places, estimates)
@@ -150,6 +153,7 @@ def drive(sweep: Sweep, crew: Crew, display: Display, stop: StopRequest) -> None
         elif crew.has_room:
             _start_next(queue, running, sweep.places, crew)
         time.sleep(0.0 if crew.has_room and _is_ready(queue) else SECONDS_BETWEEN_LOOKS)
+    sweep.was_stopped = stop.asked
 
 
 def _is_ready(queue: deque[Entry]) -> bool:
@@ -164,16 +168,17 @@ def _start_next(queue: deque[Entry], running: dict[str, Entry], places: Places, 
             entry.standing = "elsewhere"
             continue
         queue.remove(entry)
-        entry.planned = look(recipe, entry.planned.names, places)
-        if entry.planned.record is not None:
+        entry.planned = look(recipe, entry.planned.names, places, entry.planned.until)
+        if entry.planned.state == "done":
             keep(entry.planned, places)
             entry.standing, entry.record = "skipped", entry.planned.record
+            entry.trial = entry.planned.trial
             entry.reason = "another sweep finished it"
             continue
         entry.standing, entry.started_at = "running", time.monotonic()
         entry.tries += 1
         running[recipe.id] = entry
-        crew.start(recipe)
+        crew.start(recipe, entry.planned.until)
         return
 
 
@@ -189,7 +194,7 @@ def _is_in_use(folder: RunFolder) -> bool:
 
 def _settle(entry: Entry, outcome: Outcome, places: Places) -> None:
     """Decide what follows from how a run ended."""
-    entry.reason, entry.record = outcome.reason, outcome.record
+    entry.reason, entry.record, entry.trial = outcome.reason, outcome.record, outcome.trial
     if outcome.state == "busy":
         entry.standing, entry.tries = "elsewhere", entry.tries - 1
     elif outcome.state == "killed" and entry.tries < TRIES:
@@ -201,9 +206,14 @@ def _settle(entry: Entry, outcome: Outcome, places: Places) -> None:
 
 
 def _fail(entry: Entry, reason: str, places: Places) -> None:
-    """Record a failure, unless another sweep has succeeded in the meantime."""
+    """Record a failure, unless another sweep has succeeded in the meantime.
+
+    That of a trial is told and not recorded: no later success would take its place.
+    """
     recipe = entry.planned.recipe
     entry.standing, entry.reason = "failed", " ".join(reason.split())
+    if entry.planned.until is not None:
+        return
     if isinstance(find_run_record(places.store, recipe), RunRecord):
         return
     record = FailureRecord(

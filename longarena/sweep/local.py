@@ -96,14 +96,15 @@ class LocalCrew:
         """Whether one more run can be started."""
         return len(self._workers) < self.pool.workers
 
-    def start(self, recipe: Recipe) -> None:
-        """Start the run of a recipe."""
+    def start(self, recipe: Recipe, until: int | None = None) -> None:
+        """Start the run of a recipe, or try it up to a step."""
         place = min(set(range(self.pool.workers)) - set(self._workers))
         job = Job(
             recipe=recipe,
             runs=self.places.runs,
             store=self.places.store,
             threads=self.pool.threads,
+            until=until,
         )
         self._workers[place] = _Worker(job, self.pool.environment(place))
 

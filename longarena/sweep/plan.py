@@ -12,17 +12,20 @@ Choice: a run is expected to be as fast as earlier runs of the same task, model 
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Literal, NamedTuple
 
 from longarena.errors import UserError
 from longarena.findings.changes import flatten, write
-from longarena.recipes.recipe import Recipe
+from longarena.recipes.recipe import Recipe, build_task
 from longarena.records.folder import find_run_record, write_record
 from longarena.records.record import RunRecord
+from longarena.tracks import track_of
+from longarena.tracks.metric import Metric
 from longarena.training.folder import RunFolder
+from longarena.training.trial import Trial, read_trial
 
 State = Literal["done", "interrupted", "failed", "to do"]
 
@@ -45,7 +48,10 @@ class Names(NamedTuple):
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run of a sweep before it is begun; `step` is where it would go on."""
+    """One run of a sweep before it is begun; `step` is where it would go on.
+
+    With `until` it is only tried up to that step, and is done once it has got there.
+    """
 
     recipe: Recipe
     names: Names
@@ -53,6 +59,13 @@ class PlannedRun:
     step: int = 0
     error: str = ""
     record: RunRecord | None = None
+    until: int | None = None
+    trial: Trial | None = None
+
+    @property
+    def last_step(self) -> int:
+        """The step at which it is done."""
+        return self.recipe.steps if self.until is None else self.until
 
 
 def plan(recipes: Sequence[Recipe], places: Places) -> list[PlannedRun]:
@@ -74,8 +87,20 @@ def name(recipe: Recipe, recipes: Iterable[Recipe]) -> Names:
     return Names(f"{pair[0]} {task}".strip(), f"{pair[1]} {mixer}".strip(), str(recipe.seed))
 
 
-def look(recipe: Recipe, names: Names, places: Places) -> PlannedRun:
-    """Find out how far a run has come."""
+def look(recipe: Recipe, names: Names, places: Places, until: int | None = None) -> PlannedRun:
+    """Find out how far a run has come, or whether it has been tried up to a step."""
+    run = _look(recipe, names, places)
+    if until is None:
+        return run
+    folder = RunFolder.of(places.runs, recipe)
+    trial = Trial.of_record(run.record) if run.record else read_trial(folder, recipe)
+    if trial is None or not trial.has_reached(until):
+        return replace(run, until=until)
+    # without the record: what the test split says is nothing to choose by
+    return replace(run, state="done", until=until, trial=trial, record=None)
+
+
+def _look(recipe: Recipe, names: Names, places: Places) -> PlannedRun:
     found = find_run_record(places.store, recipe)
     if isinstance(found, RunRecord):
         return PlannedRun(recipe, names, "done", found.metrics.steps, record=found)
@@ -90,6 +115,11 @@ def look(recipe: Recipe, names: Names, places: Places) -> PlannedRun:
     if found is not None:
         return PlannedRun(recipe, names, "failed", step, error=found.error)
     return PlannedRun(recipe, names, "interrupted" if step else "to do", step)
+
+
+def metric_of(recipe: Recipe) -> Metric:
+    """Return the metric that a recipe's runs are scored by."""
+    return track_of(build_task(recipe).signature).metric
 
 
 def keep(run: PlannedRun, places: Places) -> None:
@@ -113,14 +143,16 @@ class Estimates:
         if record.metrics.steps_per_second > 0:
             self._rates[_kind(record.recipe)].append(record.metrics.steps_per_second)
 
-    def seconds(self, recipe: Recipe, step: int) -> float | None:
+    def seconds(self, recipe: Recipe, step: int, until: int | None = None) -> float | None:
         """Return how long the steps after `step` may take; None where nothing is known."""
         rates = self._rates.get(_kind(recipe))
-        return (recipe.steps - step) / median(rates) if rates else None
+        last = recipe.steps if until is None else until
+        return max(0, last - step) / median(rates) if rates else None
 
     def total(self, runs: Sequence[PlannedRun], num_workers: int) -> tuple[float, int]:
         """Return the seconds that all runs may take, and how many of them are unknown."""
-        left = [self.seconds(run.recipe, run.step) for run in runs if run.state != "done"]
+        pending = [run for run in runs if run.state != "done"]
+        left = [self.seconds(run.recipe, run.step, run.until) for run in pending]
         known = [seconds for seconds in left if seconds is not None]
         return sum(known) / num_workers, len(left) - len(known)
 

@@ -74,10 +74,16 @@ class RayCrew:
         found: dict[str, float] = self._ray.cluster_resources()  # type: ignore[no-untyped-call]
         return found.get(name, 0)
 
-    def start(self, recipe: Recipe) -> None:
-        """Hand a run to the cluster."""
+    def start(self, recipe: Recipe, until: int | None = None) -> None:
+        """Hand a run to the cluster, to its end or up to a step."""
         runs = self.places.runs
-        job = Job(recipe=recipe, runs=runs, store=runs / "records", threads=self.threads)
+        job = Job(
+            recipe=recipe,
+            runs=runs,
+            store=runs / "records",
+            threads=self.threads,
+            until=until,
+        )
         self._running[self._task.remote(job.model_dump_json())] = recipe
 
     def ended(self) -> list[tuple[Recipe, Outcome]]:

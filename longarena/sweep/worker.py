@@ -24,17 +24,19 @@ from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
 from longarena.training.loop import train
 from longarena.training.stop import Interrupted
+from longarena.training.trial import Trial, try_until
 
 SECONDS_BETWEEN_TRIES = 1.0
 
 
 class Job(Options):
-    """A run to do, and its number of threads."""
+    """A run to do, and its number of threads; with `until` it is tried up to that step only."""
 
     recipe: Recipe
     runs: Path
     store: Path
     threads: int
+    until: int | None = None
 
 
 class Outcome(Options):
@@ -43,6 +45,7 @@ class Outcome(Options):
     state: Literal["finished", "stopped", "busy", "failed", "killed"]
     reason: str = ""
     record: RunRecord | None = None
+    trial: Trial | None = None
 
 
 def carry_out(job: Job) -> Outcome:
@@ -50,7 +53,7 @@ def carry_out(job: Job) -> Outcome:
     try:
         set_up(job.threads)
         prepare_data(job.recipe)
-        record = train(job.recipe, job.runs, store=job.store)
+        return _bring(job)
     except Busy as busy:
         return Outcome(state="busy", reason=str(busy))
     except UserError as error:
@@ -59,7 +62,14 @@ def carry_out(job: Job) -> Outcome:
         return Outcome(state="stopped", reason=str(stop))
     except KeyboardInterrupt:
         return Outcome(state="stopped", reason="stopped outside its steps")
-    return Outcome(state="finished", record=record)
+
+
+def _bring(job: Job) -> Outcome:
+    """Bring a run to its end, or to the step up to which it is tried."""
+    if job.until is None:
+        record = train(job.recipe, job.runs, store=job.store)
+        return Outcome(state="finished", record=record)
+    return Outcome(state="finished", trial=try_until(job.recipe, job.until, job.runs))
 
 
 def prepare_data(recipe: Recipe, progress: Progress = SILENT) -> None:

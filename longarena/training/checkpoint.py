@@ -61,6 +61,15 @@ def latest(folder: Path, progress: Progress) -> Checkpoint | None:
     return None
 
 
+def latest_state(folder: Path) -> dict[str, Value] | None:
+    """Read what is not a tensor of the newest checkpoint; None if it cannot be read."""
+    try:
+        found = json.loads(_state_path(folder, saved_steps(folder)[-1]).read_text())
+    except (IndexError, OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def save_tensors(path: Path, tensors: Tensors) -> None:
     """Write tensors atomically, with their digest."""
     # not at the top: listing runs reads their steps, and must not wait for torch

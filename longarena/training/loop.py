@@ -2,7 +2,7 @@
 
 import json
 import math
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -85,10 +85,19 @@ def _enter(
     held: ExitStack, recipe: Recipe, task: Task, folder: RunFolder, progress: Progress
 ) -> Dataset | None:
     """Lock a run; unless it has ended, prepare its data and write its recipe."""
-    busy = f"run {recipe.id} is in use by another process ({folder.path}); wait for it to end"
-    held.enter_context(locked(folder.lock, busy))
-    if folder.read_record() is not None:
-        return None
+    held.enter_context(lock(folder))
+    return None if folder.read_record() else begin(recipe, task, folder, progress)
+
+
+def lock(folder: RunFolder) -> AbstractContextManager[None]:
+    """Keep other processes out of a run."""
+    name = folder.path.name
+    busy = f"run {name} is in use by another process ({folder.path}); wait for it to end"
+    return locked(folder.lock, busy)
+
+
+def begin(recipe: Recipe, task: Task, folder: RunFolder, progress: Progress) -> Dataset:
+    """Prepare the data of a run and write its recipe."""
     data = obtain(task, default_home(), progress)
     folder.write_recipe(recipe)
     return data

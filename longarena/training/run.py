@@ -69,6 +69,11 @@ class Progressed(BaseModel):
         """The seconds of all steps so far, if the untimed ones were as fast as the others."""
         return self.step / self.steps_per_second if self.timed_steps else 0.0
 
+    def is_exhausted(self, patience: int | None) -> bool:
+        """Tell whether the last `patience` validations were no better than the best before them."""
+        since_best = [step for step in self.curve_steps if step > self.best_step]
+        return patience is not None and len(since_best) >= patience
+
 
 @dataclass(frozen=True)
 class Host:
@@ -100,15 +105,16 @@ class Run:
             if host.tensorboard:
                 self.logs.append(TensorBoardLog(folder.tensorboard, self.state.step))
 
-    def fit(self, stop: StopRequest) -> Status:
-        """Train from where the run stands to its last step."""
+    def fit(self, stop: StopRequest, until: int | None = None) -> Status:
+        """Train from where the run stands to its last step, or to the step `until` and save."""
         recipe, state = self.recipe, self.state
+        last = recipe.steps if until is None else until
         name = f"{recipe.task.name} {recipe.model.mixer}"
-        batches = one_ahead(self.batches.__getitem__, state.step, recipe.steps)
+        batches = one_ahead(self.batches.__getitem__, state.step, last)
         untimed = state.step + UNTIMED_STEPS
         with self.progress.bar(f"training {name}", recipe.steps, done=state.step) as bar:
             for batch in batches:
-                if self._is_exhausted():
+                if state.is_exhausted(recipe.patience):
                     break
                 self._timed_step(batch, is_timed=state.step >= untimed)
                 if state.step % recipe.log_every == 0 or state.step == recipe.steps:
@@ -123,18 +129,14 @@ class Run:
                 is_asked = self._is_asked(stop)
                 if state.step % recipe.checkpoint_every == 0 or is_asked:
                     self._save()
-                if is_asked and state.step < recipe.steps:
+                if is_asked and state.step < last:
                     raise Interrupted(
                         f"stopped and saved at step {state.step} of {recipe.steps} "
                         f"({self.folder.path}); the same command goes on from there"
                     )
+        if until is not None:
+            self._save()
         return "finished"
-
-    def _is_exhausted(self) -> bool:
-        """Tell whether the last `patience` validations were no better than the best before them."""
-        patience, state = self.recipe.patience, self.state
-        since_best = [step for step in state.curve_steps if step > state.best_step]
-        return patience is not None and len(since_best) >= patience
 
     def _is_asked(self, stop: StopRequest) -> bool:
         """Tell whether any process was asked to stop, so that all stop together."""

@@ -29,6 +29,7 @@ main()
         ("data prepare listops", "tasks.prepare:prepare", "nothing half-written stays"),
         ("measure linear", "measure:measure", "what was measured is in runs/records"),
         ("sweep --tasks listops", "sweep:sweep", "the same command goes on"),
+        ("sweep --tasks listops --tune batch_size=8,16", "sweep:tune", "the same command goes on"),
         ("tour", "sweep:sweep", "the same command goes on"),
         ("report", "report.page.page:write_page", "the same command writes all of it"),
         ("export speed", "report.export:export", "nothing was written"),

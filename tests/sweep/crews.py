@@ -1,10 +1,12 @@
 """A crew that only pretends to work: each run ends at once, as the test says."""
 
+from records.test_folder import record
 from training.runs import small_recipe
 
 from longarena.sweep.drive import Sweep
 from longarena.sweep.plan import Estimates, Places, plan
-from longarena.sweep.worker import Outcome
+from longarena.sweep.worker import Job, Outcome, carry_out
+from longarena.training.trial import Trial
 
 RECIPES = [small_recipe("linear", f"seed={seed}") for seed in range(3)]
 FAILED = Outcome(state="failed", reason="ValueError: no\nluck")
@@ -26,7 +28,7 @@ class PretendedCrew:
     def has_room(self):
         return not self.under_way
 
-    def start(self, recipe):
+    def start(self, recipe, until=None):
         self.started.append(recipe.seed)
         self.under_way.append(recipe)
 
@@ -41,3 +43,50 @@ class PretendedCrew:
 def begin(folder, recipes=RECIPES):
     places = Places(folder / "runs", folder / "records")
     return Sweep.of(plan(recipes, places), places, Estimates([]))
+
+
+class InlineCrew:
+    """Does every run in this process, as soon as it is started; `done` has their steps."""
+
+    num_workers, is_local, has_room = 1, True, True
+
+    def __init__(self, places):
+        self.places, self.over, self.done = places, [], []
+
+    def start(self, recipe, until=None):
+        places = self.places
+        job = Job(recipe=recipe, runs=places.runs, store=places.store, threads=1, until=until)
+        self.over.append((recipe, carry_out(job)))
+        self.done.append((recipe.id, until))
+
+    def ended(self):
+        over, self.over = self.over, []
+        return over
+
+
+class JudgedCrew(InlineCrew):
+    """Trains nothing: `curve(recipe)` are a run's validation scores, None where it diverges."""
+
+    # so that no data is prepared
+    is_local = False
+
+    def __init__(self, places, curve):
+        super().__init__(places)
+        self.curve = curve
+
+    def start(self, recipe, until=None):
+        self.done.append((recipe.id, until))
+        if until is None:
+            outcome = Outcome(state="finished", record=record(recipe=recipe, id=recipe.id))
+        else:
+            outcome = Outcome(state="finished", trial=self.trial(recipe, until))
+        self.over.append((recipe, outcome))
+
+    def trial(self, recipe, until):
+        every = recipe.evaluate_every
+        values = self.curve(recipe)[: until // every]
+        is_lost = None in values
+        known = values[: values.index(None)] if is_lost else values
+        steps = [every * (at + 1) for at in range(len(known))]
+        ended = {"has_ended": is_lost, "has_diverged": is_lost}
+        return Trial(step=until, curve_steps=steps, curve_values=known, **ended)

@@ -31,6 +31,13 @@ def sweeps(tmp_path):
         ("sweep", "give the name of a sweep or --tasks"),
         ("sweep quick --tasks listops", "and not both"),
         ("sweep --tasks ,", "has no runs"),
+        ("sweep quick --tune optimiser.rat=1,2", "did you mean optimiser.rate"),
+        ("sweep quick --tune seed=1,2", "seed cannot be tuned"),
+        ("sweep quick --tune optimiser.rate=1", "give at least two"),
+        ("sweep quick --tune optimiser.rate=1,-2", "greater than 0"),
+        ("sweep quick --tune model.width=64,9999998", "this machine"),
+        ("sweep quick --halve", "--halve belongs to --tune"),
+        ("sweep quick --only 1 --tune batch_size=8,16", "leave one of them out"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_two(run, words, answer):
@@ -51,6 +58,19 @@ def test_a_dry_run_tells_what_is_done_and_how_long_the_rest_may_take(run, tmp_pa
     _, output, _ = run(*words)
     assert "about 2 min of training with 1 worker, and 2 runs of unknown length" in output
     assert not list((tmp_path / "runs").glob("listops"))
+
+
+def test_a_dry_run_of_a_tuning_shows_its_first_trials(run, tmp_path):
+    words = ["sweep", "--tasks", "listops", "--mixers", "linear", *SMALL_WORDS, "--dry-run"]
+    words += ["--tune", "optimiser.rate=1e-3,1e-2", "--halve"]
+    code, output, _ = run(*words, "--json")
+    found = json.loads(output)
+    assert code == 0
+    assert [(each["state"], each["steps"]) for each in found["runs"]] == [("to do", 5)] * 2
+    _, output, _ = run(*words)
+    assert "linear optimiser.rate=0.001" in output
+    assert "these are the first trials" in output
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_run_is_picked_by_its_number_as_a_job_array_does(run):

@@ -50,7 +50,7 @@ def test_a_failure_never_takes_the_place_of_a_success(tmp_path):
     sweep, crew = begin(tmp_path, RECIPES[:1]), PretendedCrew({0: [FAILED]})
     start = crew.start
 
-    def start_while_another_succeeds(recipe):
+    def start_while_another_succeeds(recipe, until):
         start(recipe)
         write_record(tmp_path / "records", finished(0).record)
 
@@ -123,7 +123,7 @@ def test_a_stop_reaches_the_runs_under_way_and_begins_no_more(tmp_path):
     crew = PretendedCrew({})
     start = crew.start
 
-    def start_and_ask(recipe):
+    def start_and_ask(recipe, until):
         start(recipe)
         stop.asked = True
 

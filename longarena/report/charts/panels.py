@@ -8,7 +8,7 @@ from longarena.findings.boards import Board, has_own_data
 from longarena.findings.costs import CostTable
 from longarena.findings.scores import Column, Row, ScoreTable
 from longarena.report.findings import Findings
-from longarena.report.formatting import column_name
+from longarena.report.formatting import column_name, tuned
 from longarena.tracks.metric import Metric
 
 
@@ -45,8 +45,9 @@ def _average(board: Board) -> ScorePanel | None:
         return None
     wanted = board.suite.averages[0].tasks
     own = [at for at in board.columns if at.task in wanted and has_own_data(at)]
+    parts = [f"Average of {most} tasks", board.preset, tuned(board.tuning), board.machine]
     return ScorePanel(
-        title=f"Average of {most} tasks, {board.preset}, {board.machine}",
+        title=", ".join(filter(None, parts)),
         means={row: each.mean for row, each in found.items() if each.num_tasks == most},
         level=fmean(board.level(column) for column in own),
         metric=metric,

@@ -41,6 +41,7 @@ from longarena.report.tables.families import family_table
 from longarena.report.tables.published import published_tables
 from longarena.report.tables.runs import failure_tables, run_tables
 from longarena.report.tables.scores import board_tables
+from longarena.report.tables.tuning import tuning_tables
 from longarena.table.table import Table, distinct
 
 Choices = list[tuple[str, str]]
@@ -91,6 +92,7 @@ def _tables(found: Findings) -> dict[str, object]:
     return {
         "boards": board_tables(found),
         "failures": failure_tables(found),
+        "tuning": tuning_tables(found),
         "sessions": _sessions(found),
         "families": family_table(found.families),
         "beside_scores": beside_scores(found),
@@ -168,6 +170,7 @@ def _sections(
     """List the sections that this page has, by their ids."""
     every = {
         ("leaderboard", "Leaderboard"): found.lines,
+        ("tuning", "Tuning"): tables["tuning"],
         ("costs", "Speed and memory"): found.costs,
         ("charts", "Charts"): charts,
         ("families", "Families"): True,

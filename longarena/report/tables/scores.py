@@ -57,6 +57,7 @@ def board_tables(found: Findings) -> list[BoardTables]:
     pairs = []
     for board in found.boards:
         name = f"scores-{board.suite.name}-{slug(board.preset)}"
+        name += "-tuned" if board.tuning.words else ""
         counts[name] = counts.get(name, 0) + 1
         name += f"-{counts[name]}" if counts[name] > 1 else ""
         pairs.append(
@@ -126,9 +127,15 @@ def _table(found: Findings, layout: _Layout, lines: Sequence[Line], name: str) -
         columns=layout.columns,
         rows=tuple(_row(found, layout, line) for line in lines),
         footers=(_level_row(layout),),
-        note=f"Mean and standard deviation over seeds, {board.machine}. Chance: not better than an "
-        f"answer without a model by three standard errors. {_sizes_note(board)}",
+        note=f"Mean and standard deviation over seeds, {board.machine}.{_tuning_note(board)} "
+        "Chance: not better than an answer without a model by three standard errors. "
+        f"{_sizes_note(board)}",
     )
+
+
+def _tuning_note(board: Board) -> str:
+    words = board.tuning.words
+    return f" Every mechanism has the best on validation: {words}." if words else ""
 
 
 def _sizes_note(board: Board) -> str:
@@ -142,7 +149,8 @@ def _sizes_note(board: Board) -> str:
 
 def board_title(board: Board) -> str:
     """Name a board."""
-    return f"{board.suite.title}, preset {board.preset}"
+    tuned = ", tuned" if board.tuning.words else ""
+    return f"{board.suite.title}, preset {board.preset}{tuned}"
 
 
 def scores_name(board: Board) -> str:
@@ -235,6 +243,8 @@ def _details(found: Findings, score: Score, budget: float) -> tuple[tuple[Words,
         tone: Tone = "over" if score.is_over_budget(budget) else ""
         first.append(Words(formatting.ratio(score.parameter_ratio), tone=tone))
     lines = [tuple(first)]
+    if score.tuned:
+        lines.append((Words(score.tuned, tone="changes"),))
     if score.num_collapsed:
         lines.append((Words(f"{score.num_collapsed} collapsed", tone="failed"),))
     if score.num_without and score.mean is not None:

@@ -1,0 +1,179 @@
+"""Tune every mechanism alike: try the same values, choose on validation, test the chosen one.
+
+    for every rung:  bring the candidates that are left to its step, keep the better half of them
+    at the last:     keep the best, write down how it was chosen, and train it with every seed
+
+The test split of a candidate is read only if it is chosen. A candidate is an ordinary run that is
+stopped (training/trial.py), so a killed tuning goes on from the checkpoints and chooses the same.
+
+Choice: a run is as good as its best validation so far, since those parameters would be tested.
+Choice: of equal ones the first of the grid is better; one that has diverged is worse than all.
+Choice: all mechanisms reach a rung before any goes on, so that the crew always has work for all.
+Choice: where a candidate failed, nothing is chosen: the others were not compared with all.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from longarena.recipes.recipe import Recipe, build_task, id_without_seed
+from longarena.records.folder import find_tuning_record, write_record
+from longarena.records.tuning import Candidate, TuningRecord
+from longarena.runtime import machine, versions
+from longarena.sweep.candidates import Question, at_point
+from longarena.sweep.drive import Entry, Sweep
+from longarena.sweep.plan import Places, PlannedRun, look, metric_of, name, plan
+from longarena.sweep.workplace import Workplace
+from longarena.tracks.metric import Metric
+from longarena.training.trial import Trial
+
+
+@dataclass
+class Tuned:
+    """What came of a tuning: the choices, the trials, and the runs with the chosen values.
+
+    Among the runs of `sweep` are the trials without which nothing could be chosen.
+    """
+
+    choices: list[TuningRecord]
+    trials: list[Entry]
+    sweep: Sweep
+
+
+@dataclass
+class Race:
+    """One question on its way to an answer: who is left, and what all have scored so far."""
+
+    question: Question
+    left: list[Recipe] = field(init=False)
+    scores: dict[str, list[float | None]] = field(init=False)
+    is_broken: bool = False
+
+    def __post_init__(self) -> None:
+        self.left = list(self.question.candidates)
+        self.scores = {recipe.id: [] for recipe in self.left}
+
+    def trials(self, rung: int, places: Places) -> list[PlannedRun]:
+        """Plan the trials of a rung; none if there is no such rung or a trial failed before."""
+        if not self._is_on(rung):
+            return []
+        everyone, until = self.question.candidates, self.question.rungs[rung]
+        return [look(recipe, name(recipe, everyone), places, until) for recipe in self.left]
+
+    def settle(self, rung: int, found: Mapping[str, Trial]) -> None:
+        """Note what a rung's trials scored, and let the better ones go on."""
+        if not self._is_on(rung):
+            return
+        self.is_broken = any(recipe.id not in found for recipe in self.left)
+        if self.is_broken:
+            return
+        metric, step = metric_of(self.question.recipe), self.question.rungs[rung]
+        scores = [found[recipe.id].best_by(step, metric) for recipe in self.left]
+        for recipe, score in zip(self.left, scores, strict=True):
+            self.scores[recipe.id].append(score)
+        is_last = rung == len(self.question.rungs) - 1
+        count = 1 if is_last else math.ceil(len(self.left) / 2)
+        self.left = [self.left[place] for place in best(scores, count, metric)]
+
+    def _is_on(self, rung: int) -> bool:
+        return not self.is_broken and rung < len(self.question.rungs)
+
+    def record(self) -> TuningRecord:
+        """Write down how the winner was chosen."""
+        question, (winner,) = self.question, self.left
+        points = zip(question.candidates, question.points, strict=True)
+        return TuningRecord(
+            id=question.id,
+            recipe=winner,
+            metric=metric_of(winner),
+            variant=build_task(winner).variant,
+            grid={key: list(values) for key, values in question.grid.items()},
+            rungs=question.rungs,
+            candidates=[
+                Candidate(run=recipe.id, values=point, scores=self.scores[recipe.id])
+                for recipe, point in points
+            ],
+            machine=machine(),
+            versions=versions(),
+            finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+
+def best(scores: Sequence[float | None], count: int, metric: Metric) -> list[int]:
+    """Return the places of the best scores, in their order; None is worse than all.
+
+    >>> from longarena.tracks.metric import ACCURACY
+    >>> best([0.2, None, 0.4, 0.2], 2, ACCURACY)
+    [0, 2]
+    """
+    sign = -1 if metric.better == "more" else 1
+
+    def order(place: int) -> tuple[bool, float]:
+        score = scores[place]
+        return score is None, 0.0 if score is None else sign * score
+
+    return sorted(sorted(range(len(scores)), key=order)[:count])
+
+
+def answer(question: Question, places: Places) -> TuningRecord | None:
+    """Look up whether a question has been answered before."""
+    return find_tuning_record(places.store, question.recipe.model.mixer, question.id)
+
+
+def chosen(
+    recipes: Sequence[Recipe], questions: Sequence[Question], choices: Sequence[TuningRecord]
+) -> list[Recipe]:
+    """Give every recipe the values that were chosen for its mechanism and task, if any were."""
+    by_id = {record.id: record.chosen.values for record in choices}
+    points = {
+        id_without_seed(question.recipe): by_id[question.id]
+        for question in questions
+        if question.id in by_id
+    }
+    found = [(recipe, points.get(id_without_seed(recipe))) for recipe in recipes]
+    return [at_point(recipe, point) for recipe, point in found if point is not None]
+
+
+def plan_ahead(
+    questions: Sequence[Question], recipes: Sequence[Recipe], places: Places
+) -> list[PlannedRun]:
+    """Plan what can be known: the first trials, and the runs whose values have been chosen."""
+    known = [(question, answer(question, places)) for question in questions]
+    open_ = [Race(question) for question, record in known if record is None]
+    choices = [record for _, record in known if record is not None]
+    trials = [run for race in open_ for run in race.trials(0, places)]
+    return [*trials, *plan(chosen(recipes, questions, choices), places)]
+
+
+def tune_all(
+    questions: Sequence[Question], recipes: Sequence[Recipe], workplace: Workplace
+) -> Tuned:
+    """Answer every question, then bring the runs with the chosen values to their end."""
+    places, trials = workplace.places, list[Entry]()
+    known = {question.id: answer(question, places) for question in questions}
+    races = [Race(question) for question in questions if known[question.id] is None]
+    for rung in range(max((len(race.question.rungs) for race in races), default=0)):
+        state = _compare(races, rung, workplace)
+        trials += state.entries
+        if state.was_stopped:
+            return Tuned([], trials, state)
+    for race in races:
+        if not race.is_broken:
+            known[race.question.id] = record = race.record()
+            write_record(places.store, record)
+    choices = [record for record in known.values() if record is not None]
+    state = workplace.carry_out(plan(chosen(recipes, questions, choices), places))
+    state.entries[:0] = [entry for entry in trials if entry.standing == "failed"]
+    return Tuned(choices, trials, state)
+
+
+def _compare(races: Sequence[Race], rung: int, workplace: Workplace) -> Sweep:
+    """Bring every candidate that is left to a rung, and keep the better ones."""
+    planned = [run for race in races for run in race.trials(rung, workplace.places)]
+    workplace.progress.say(f"comparison {rung + 1}: {len(planned)} candidates")
+    state = workplace.carry_out(planned)
+    trials = {e.planned.recipe.id: e.trial for e in state.entries if e.trial is not None}
+    for race in races:
+        race.settle(rung, trials)
+    return state

@@ -22,6 +22,7 @@ from longarena.table.table import Table
 FILTERS: tuple[Callable[..., object], ...] = (
     formatting.card,
     formatting.digits,
+    formatting.metric_name,
     formatting.percent,
     formatting.ratio,
     formatting.task_title,

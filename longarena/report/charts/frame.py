@@ -280,7 +280,7 @@ def _x_name(frame: Frame) -> str:
 def _x(plot: Plot, field: str = "x") -> alt.X:
     axis = alt.Axis(format=",.4~r", grid=False, tickCount=6)
     if plot.frame.is_x_time:
-        axis = alt.Axis(grid=False, values=TIMES, labelExpr=TIME)
+        axis = alt.Axis(grid=False, values=TIMES, labelExpr=TIME, labelSeparation=8)
     if plot.frame.x_ticks:
         axis = alt.Axis(format="d", grid=False, values=list(plot.frame.x_ticks))
     scale = _scale(plot.x_ranges, plot.frame.is_x_log, plot.free_pixels)

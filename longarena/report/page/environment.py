@@ -21,6 +21,7 @@ from longarena.table.table import Table
 
 FILTERS: tuple[Callable[..., object], ...] = (
     formatting.card,
+    formatting.column_name,
     formatting.digits,
     formatting.metric_name,
     formatting.percent,

@@ -80,6 +80,7 @@ def _curve(record: AnyRun) -> Drawing | None:
         record.curve.steps,
         [record.metric.scaled(value) for value in record.curve.values],
         record.metric.scaled(record.metrics.level),
+        record.curve.seconds,
     )
 
 

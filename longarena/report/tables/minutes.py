@@ -25,32 +25,32 @@ def minute_tables(found: Findings) -> list[Table]:
 def minute_table(race: Race) -> Table:
     """Tabulate what was reached after minutes in one race."""
     board, column, metric = race.board, race.column, race.column.metric
-    data = ", ".join(formatting.data_parts(column, board.columns))
-    task = formatting.task_word(column.task)
-    level = Cell(metric.write(race.board.level(column)), metric.scaled(board.level(column)))
+    data = formatting.data_parts(column, board.columns)
+    task = ", ".join([formatting.task_word(column.task), *data])
+    level = board.level(column)
+    floor = Cell(metric.write(level), metric.scaled(level))
     return Table(
         name=f"minutes-{board.suite.name}-{slug(board.preset)}-{slug(column.task)}",
-        title=f"{task}, {board_title(board)}: validation {formatting.metric_name(metric)} "
+        title=f"{board_title(board)}, {task}: validation {formatting.metric_name(metric)} "
         "after minutes of training",
         columns=(MECHANISM, *(_column(race, minutes) for minutes in MINUTES)),
         rows=tuple(_row(race, racer) for racer in race.racers),
-        footers=(Row((Cell("Without a model"), *[level] * len(MINUTES))),),
-        note=f"The best so far, mean and standard deviation over seeds. {data + '. ' * bool(data)}"
-        f"Minutes of training steps, without evaluation, on {race.clock}. Ended: training was over "
-        "by then.",
+        footers=(Row((Cell("Without a model"), *[floor] * len(MINUTES))),),
+        note=f"The best so far, mean and standard deviation over seeds. Minutes of "
+        f"training steps, without evaluation, on {race.clock}. Ended: training was over by then.",
     )
 
 
 def _column(race: Race, minutes: int) -> Column:
-    title = formatting.many(minutes, "minute")
-    return Column(title, better=race.column.metric.better, filters={"task": race.column.task})
+    column = race.column
+    return Column(f"{minutes} min", better=column.metric.better, filters={"task": column.task})
 
 
 def _row(race: Race, racer: Racer) -> Row:
     line = racer.line
     cells = [_cell(race, racer, SECONDS * minutes) for minutes in MINUTES]
     family = formatting.card(line.row.mixer).family
-    return Row((mechanism(line.row, line.changes), *cells), {"family": family})
+    return Row((mechanism(line.row, line.changes, has_family=False), *cells), {"family": family})
 
 
 def _cell(race: Race, racer: Racer, seconds: float) -> Cell:

@@ -9,8 +9,9 @@ A run is at chance if its test score is not better than an answer without a mode
 errors. An advice is a reason and the words that follow it: `--set key=value`, to be added to the
 command of the run, or a command of its own.
 
-Choice: a loss above that of the best constant answer, by 2 % or more, was thrown about by too high
-        a rate; one that stayed there was not moved enough. Records without losses get no direction.
+Choice: a late loss above both the first one and that of the best constant answer, by 5 % or more,
+        was thrown there by too high a rate; one that is still at either was not moved enough.
+        Where it is between them, or was not kept, only a search tells the direction.
 Choice: the score still rose if the last validation was the best, by more than a standard error over
         all in the first half.
 Choice: a run has memorised if its score in training is better than on validation by three standard
@@ -25,11 +26,11 @@ from longarena.findings.changes import assign, sweep_command
 from longarena.findings.families import card
 from longarena.options import Value
 from longarena.recipes.recipe import Recipe
-from longarena.records.record import RunRecord, is_significant
+from longarena.records.record import LateTraining, RunRecord, is_significant
 
 RATE_STEP = 3
 TUNED_RATES = (1 / 10, 1 / 3, 1, 3, 10)
-JUMPY = 1.02
+LOSS_MARGIN = 1.05
 NUM_SEEDS = 3
 # mechanisms that know the order of their tokens without any positions
 ORDERED = {"recurrence", "state space", "convolution", "gated recurrence"}
@@ -89,12 +90,7 @@ def _at_chance(record: RunRecord) -> Iterator[Advice]:
             "positions, as it cannot tell the order of the tokens", "model.positions", "learned"
         )
     yield from _colder(recipe)
-    if late and late.loss > JUMPY * late.level_loss:
-        rate = _round(recipe.optimiser.rate / RATE_STEP)
-        yield _set("a lower rate, as the loss is above a constant answer's", "optimiser.rate", rate)
-    elif late:
-        rate = _round(recipe.optimiser.rate * RATE_STEP)
-        yield _set("a higher rate, as the loss hardly moved", "optimiser.rate", rate)
+    yield from _other_rate(recipe, late) if late else ()
     seeds = sweep_command(recipe, "--seeds", str(NUM_SEEDS))
     yield from _run("other seeds, as some stay at chance where others learn", seeds)
     yield from _warmer(recipe)
@@ -103,6 +99,15 @@ def _at_chance(record: RunRecord) -> Iterator[Advice]:
     rates = ",".join(f"{_round(recipe.optimiser.rate * factor):g}" for factor in TUNED_RATES)
     tune = ("--tune", f"optimiser.rate={rates}")
     yield from _run("a search over rates", sweep_command(recipe, *tune, varied="optimiser.rate"))
+
+
+def _other_rate(recipe: Recipe, late: LateTraining) -> Iterator[Advice]:
+    rate, before = recipe.optimiser.rate, (late.first_loss, late.level_loss)
+    if late.loss > LOSS_MARGIN * max(before):
+        yield _set("a lower rate, as the loss rose", "optimiser.rate", _round(rate / RATE_STEP))
+    elif any(loss / LOSS_MARGIN < late.loss < loss * LOSS_MARGIN for loss in before):
+        why = "a higher rate, as the loss hardly moved"
+        yield _set(why, "optimiser.rate", _round(rate * RATE_STEP))
 
 
 def _warmer(recipe: Recipe) -> Iterator[Advice]:

@@ -45,10 +45,14 @@ class SplitScore(Options):
 
 
 class LateTraining(Options):
-    """The means over the last quarter of training, beside the loss of the best constant answer."""
+    """The means over the last quarter of training, and what its loss is to be compared with.
+
+    That is the loss of the first steps that were logged, and of the best constant answer.
+    """
 
     value: float | None
     loss: float
+    first_loss: float
     level_loss: float
 
 

@@ -187,6 +187,7 @@ def late_training(folder: RunFolder, metric: Metric, level: Level) -> LateTraini
     return LateTraining(
         value=None if None in scores else float(np.mean(scores)),
         loss=float(np.mean([line["loss"] for line in late])),
+        first_loss=lines[0]["loss"],
         level_loss=level.loss,
     )
 

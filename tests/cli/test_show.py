@@ -22,7 +22,6 @@ def test_a_run_is_shown_with_its_curve_and_what_to_try(run, monkeypatch):
     assert "12 steps" in output
     assert "dotted: without a model" in output
     assert max(len(line) for line in output.splitlines() if "│" in line) <= 80
-    assert "--set optimiser.rate=3e-12" in output
     facts = json.loads(run("show", "run", str(name), "--json")[1])
     assert facts["curve"]["steps"] == facts["record"]["curve"]["steps"] == [5, 10, 12]
     assert len(facts["curve"]["seconds"]) == len(facts["curve"]["values"]) == 3

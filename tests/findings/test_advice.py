@@ -16,9 +16,10 @@ FLAT = Curve(steps=[500, 1000], seconds=[10.0, 20.0], values=[0.18, 0.17])
 
 
 def run(accuracy=0.17, curve=FLAT, late=None, **fields):
-    """A run at chance, unless told otherwise; `late` is score, loss and the constant's loss."""
+    """A run at chance, unless told otherwise; `late` is score, loss, first loss, constant's."""
     record = run_record(accuracy=accuracy, curve=curve, **fields)
-    found = LateTraining(value=late[0], loss=late[1], level_loss=late[2]) if late else None
+    names = ("value", "loss", "first_loss", "level_loss")
+    found = LateTraining(**dict(zip(names, late, strict=True))) if late else None
     return record.model_copy(update={"metrics": record.metrics.model_copy(update={"late": found})})
 
 
@@ -28,7 +29,7 @@ def words(record):
 
 def test_a_good_run_gets_no_advice():
     curve = Curve(steps=[500, 1000], seconds=[1.0, 2.0], values=[0.6, 0.6])
-    assert advise(run(0.6, curve, late=(0.61, 1.0, 2.2))) == []
+    assert advise(run(0.6, curve, late=(0.61, 1.0, 2.4, 2.2))) == []
 
 
 def test_after_divergence_everything_is_tamer():
@@ -43,12 +44,22 @@ def test_gradients_that_are_clipped_are_not_clipped_again():
     assert "--set optimiser.clip=1" not in words(run(None, sets=["optimiser.clip=0.5"]))
 
 
-def test_a_loss_that_stayed_where_it_was_asks_for_a_higher_rate():
-    assert "--set optimiser.rate=0.006" in words(run(late=(0.17, 2.2, 2.2)))
-
-
-def test_a_loss_above_a_constant_answers_asks_for_a_lower_rate():
-    assert "--set optimiser.rate=0.00067" in words(run(late=(0.17, 2.6, 2.2)))
+@pytest.mark.parametrize(
+    ("loss", "first", "rate"),
+    [
+        (2.2, 3.0, 0.006),  # at that of a constant answer
+        (3.0, 3.0, 0.006),  # where it began
+        (3.5, 3.0, 0.00067),  # above both
+        (2.6, 2.0, 0.00067),
+        (2.6, 3.0, None),  # on its way
+        (0.3, 3.0, None),  # it learnt, though nothing that lasts
+    ],
+)
+def test_the_loss_tells_in_which_direction_the_rate_is_wrong(loss, first, rate):
+    found = [
+        each for each in words(run(late=(0.17, loss, first, 2.2))) if each.startswith("--set opt")
+    ]
+    assert found == ([f"--set optimiser.rate={rate}"] if rate else [])
 
 
 def test_without_losses_the_rates_are_searched_in_both_directions():
@@ -104,15 +115,15 @@ def test_a_score_that_still_falls_rises_where_less_is_better():
 
 
 def test_a_run_that_memorised_asks_for_dropout_decay_and_data():
-    record = run(0.5, RISING.model_copy(update={"values": [0.5] * 4}), late=(0.9, 0.3, 2.2))
+    record = run(0.5, RISING.model_copy(update={"values": [0.5] * 4}), late=(0.9, 0.3, 2.4, 2.2))
     assert words(record) == ["--set model.dropout=0.1", "--set optimiser.weight_decay=0.01"]
-    less = run(0.5, record.curve, late=(0.9, 0.3, 2.2), sets=["task.size=0.1"])
+    less = run(0.5, record.curve, late=(0.9, 0.3, 2.4, 2.2), sets=["task.size=0.1"])
     assert words(less)[-1] == "--set task.size=0.4"
 
 
 def test_a_little_better_in_training_is_no_memorising():
     flat = RISING.model_copy(update={"values": [0.5] * 4})
-    assert advise(run(0.5, flat, late=(0.6, 1.0, 2.2))) == []
+    assert advise(run(0.5, flat, late=(0.6, 1.0, 2.4, 2.2))) == []
 
 
 CHANCES = [
@@ -123,7 +134,7 @@ CHANCES = [
 ]
 
 
-@pytest.mark.parametrize("late", [None, (0.9, 3.0, 2.2), (0.17, 2.2, 2.2)])
+@pytest.mark.parametrize("late", [None, (0.9, 3.0, 2.4, 2.2), (0.17, 2.2, 2.4, 2.2)])
 @pytest.mark.parametrize("accuracy", [0.17, None])
 @pytest.mark.parametrize(("task", "mixer", "sets"), CHANCES)
 def test_every_assignment_is_one_that_the_recipe_takes(task, mixer, sets, accuracy, late):
@@ -140,14 +151,14 @@ def test_every_assignment_is_one_that_the_recipe_takes(task, mixer, sets, accura
 
 
 def test_a_recipe_that_no_command_says_is_advised_without_commands():
-    found = words(run(preset="of the future", late=(0.17, 2.2, 2.2)))
+    found = words(run(preset="of the future", late=(0.17, 2.2, 2.4, 2.2)))
     assert found
     assert all(each.startswith("--set ") for each in found)
 
 
 def test_chance_is_a_matter_of_standard_errors():
     few = split_score(0.3, examples=20)
-    record = run(0.3, late=(0.17, 2.2, 2.2))
+    record = run(0.3, late=(0.17, 2.2, 2.4, 2.2))
     assert not record.is_at_chance
     metrics = record.metrics.model_copy(update={"test": few})
     assert record.model_copy(update={"metrics": metrics}).is_at_chance

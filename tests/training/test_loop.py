@@ -200,11 +200,11 @@ def test_a_run_that_answers_better_than_a_constant_has_not_collapsed(tmp_path, m
 
 
 def test_a_record_tells_how_training_ended(finished, tmp_path):
-    last = [
-        line for line in lines(RunFolder.of(tmp_path / "runs", finished.recipe)) if "loss" in line
-    ][-1]
+    folder = RunFolder.of(tmp_path / "runs", finished.recipe)
+    first, *_, last = (line for line in lines(folder) if "loss" in line)
     late = finished.metrics.late
     assert (late.loss, late.value) == (last["loss"], last["accuracy"])
+    assert late.first_loss == first["loss"]
     assert 1 < late.level_loss < math.log(10)
 
 

@@ -1,6 +1,7 @@
 """What `longarena show run` tells of a run: its curve, and what to try."""
 
 import json
+import shlex
 from pathlib import Path
 
 from cli.commands import SMALL_WORDS, call
@@ -26,6 +27,10 @@ def test_a_run_is_shown_with_its_curve_and_what_to_try(run, monkeypatch):
     assert facts["curve"]["steps"] == facts["record"]["curve"]["steps"] == [5, 10, 12]
     assert len(facts["curve"]["seconds"]) == len(facts["curve"]["values"]) == 3
     assert facts["advice"][0]["words"] in output
+    [seeds] = [each["words"] for each in facts["advice"] if "--seeds" in each["words"]]
+    plan = json.loads(run(*shlex.split(seeds)[1:], "--dry-run", "--json")[1])
+    assert [row["seed"] for row in plan["runs"]] == [0, 1, 2]
+    assert plan["left"] == 2  # the first is this run
 
 
 def test_the_curve_of_a_run_that_has_not_ended_is_read_off_its_log(run):

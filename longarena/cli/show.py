@@ -1,5 +1,7 @@
 """longarena show: a mechanism, a recipe or a run, with all that is known of it."""
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,12 +10,17 @@ import typer
 from longarena.cli.lists import options_cell
 from longarena.cli.output import RUNS, AsJson, Assignments, Output, Quiet, Runs, existing
 from longarena.cli.rows import cell
-from longarena.cli.train import describe
+from longarena.cli.train import describe, trials
 from longarena.errors import complete
 
 if TYPE_CHECKING:
+    from longarena.cli.plot import Picture
     from longarena.recipes.recipe import Recipe
-    from longarena.records.record import RunRecord
+    from longarena.records.record import Curve, RunRecord
+    from longarena.training.folder import RunFolder
+
+INDENT = "  "
+WIDEST = 100  # a curve across a very wide terminal is only flatter
 
 app = typer.Typer(no_args_is_help=True, help="Show a mechanism, a recipe or a run.")
 
@@ -86,50 +93,104 @@ def run(
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
-    """Tell where a run stands, what it found, and the command that makes it again."""
+    """Tell where a run stands, what it found, its curve, what to try, and its command."""
     from longarena.records.folder import read_records
     from longarena.training.folder import find_run
 
     out = Output(quiet, json)
     if store is not None:
         records = {record.id: record for record in read_records(existing(store)).runs}
-        found = records[complete("run", name, records)]
-        return _tell(out, found.recipe, found, step=found.metrics.steps)
+        return _tell_ended(out, records[complete("run", name, records)])
     folder = find_run(runs, name)
     record = folder.read_record()
-    step = record.metrics.steps if record else folder.last_step()
-    _tell(out, folder.read_recipe(), record, step, folder.path)
+    if record is None:
+        return _tell_unfinished(out, folder)
+    _tell_ended(out, record, folder.path)
 
 
-def _tell(
-    out: Output,
-    made_by: "Recipe",
-    record: "RunRecord | None",
-    step: int,
-    folder: Path | None = None,
-) -> None:
-    """Print what is known of a run that has ended or has not."""
+def _tell_ended(out: Output, record: "RunRecord", folder: Path | None = None) -> None:
+    """Print what a run found, its curve, and what to try next."""
+    from longarena.findings.advice import advise
     from longarena.findings.changes import command
 
-    again = command(made_by, record.machine if record else None)
-    out.result(
-        {
-            "run": made_by.id,
-            "state": record.status if record else "unfinished",
-            "step": step,
-            "steps": made_by.steps,
-            "folder": str(folder) if folder else None,
-            "command": again,
-            "record": record.model_dump(mode="json") if record else None,
-        }
-    )
-    out.say(
-        *(_found(record) if record else [f"{made_by.id}: at step {step} of {made_by.steps}"]),
+    recipe, metric = record.recipe, record.metric
+    again = command(recipe, record.machine)
+    found = {
+        "state": record.status,
+        "step": record.metrics.steps,
+        "advice": [{"why": each.why, "words": each.words} for each in advise(record)],
+        "record": record.model_dump(mode="json"),
+    }
+    out.result(_facts(recipe, folder, again, record.curve) | found)
+    when = f"  {record.status} {record.finished_at} on {record.machine.processor}"
+    unit = f", {metric.unit}" if metric.unit else ""
+    picture = _picture(record.curve, record.metrics.level, metric.write)
+    level = f"; dotted: without a model, {metric.write(record.metrics.level)}"
+    out.say(*describe(record), when, *_places(folder, again))
+    out.say(*_drawn(f"validation {metric.name}{unit}{level}", record.curve, picture))
+    out.say(*trials(record))
+
+
+def _tell_unfinished(out: Output, folder: "RunFolder") -> None:
+    """Print where a run stands, and its curve so far."""
+    from longarena.findings.changes import command
+
+    recipe, step = folder.read_recipe(), folder.last_step()
+    again = command(recipe)
+    name, curve = folder.read_curve()
+    found = {"state": "unfinished", "step": step, "advice": [], "record": None}
+    out.result(_facts(recipe, folder.path, again, curve) | found)
+    out.say(f"{recipe.id}: at step {step} of {recipe.steps}", *_places(folder.path, again))
+    # the level is known when the run has ended
+    out.say(*_drawn(f"validation {name}", curve, _picture(curve, None, "{:.4g}".format)))
+
+
+def _facts(
+    recipe: "Recipe", folder: Path | None, again: str | None, curve: "Curve"
+) -> dict[str, object]:
+    return {
+        "run": recipe.id,
+        "steps": recipe.steps,
+        "folder": str(folder) if folder else None,
+        "command": again,
+        "curve": curve.model_dump(mode="json"),
+    }
+
+
+def _places(folder: Path | None, again: str | None) -> list[str]:
+    return [
         *([f"  folder: {folder}"] if folder else []),
         f"  command: {again or 'built in Python'}",
-    )
+    ]
 
 
-def _found(record: "RunRecord") -> list[str]:
-    when = f"  {record.status} {record.finished_at} on {record.machine.processor}"
-    return [*describe(record), when]
+def _picture(
+    curve: "Curve", level: float | None, write: Callable[[float], str]
+) -> "Picture | None":
+    """Take the points of a curve that can be drawn; None if there are none."""
+    from longarena.cli.plot import Picture
+
+    # a record says what it likes, so the lists may differ in length
+    points = sorted(zip(curve.steps, curve.values, strict=False))
+    points = [(step, value) for step, value in points if math.isfinite(value)]
+    if not points:
+        return None
+    steps, values = zip(*points, strict=True)
+    return Picture(steps, values, level, write)
+
+
+def _drawn(title: str, curve: "Curve", picture: "Picture | None") -> list[str]:
+    """Draw a curve under its title, as wide as the terminal."""
+    from rich.console import Console
+
+    from longarena.cli.plot import FINE, PLAIN, plot
+    from longarena.progress import duration
+
+    if picture is None:
+        return []
+    console = Console()
+    pen = FINE if console.encoding.startswith("utf") else PLAIN
+    end = f" ({duration(curve.seconds[-1])})" if curve.seconds else ""
+    width = min(console.width, WIDEST) - len(INDENT)
+    lines = [title, *plot(picture, width, pen, end)]
+    return ["", *(f"{INDENT}{line}" for line in lines), ""]

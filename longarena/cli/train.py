@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from longarena.recipes.recipe import Recipe
     from longarena.records.record import RunRecord
 
+NUM_TRIALS = 3
+
 
 @when_stopped("nothing was trained")
 def train(
@@ -83,6 +85,8 @@ def train(
         return
     out.result(record.model_dump(mode="json"))
     out.say(*describe(record), f"  written to {folder.path}")
+    if record.is_at_chance or record.status == "diverged":
+        out.say(*trials(record, NUM_TRIALS))
     out.next(*_next(record, runs, store))
 
 
@@ -109,16 +113,23 @@ def describe(record: "RunRecord") -> list[str]:
     ]
 
 
+def trials(record: "RunRecord", most: int | None = None) -> list[str]:
+    """Say what to try after a run; every line ends with what to type."""
+    from longarena.findings.advice import advise
+
+    found = [f"    {each.why}: {each.words}" for each in advise(record)[:most]]
+    return ["  what to try (add it to the command, or run it):", *found] if found else []
+
+
 def _next(record: "RunRecord", runs: Path, store: Path | None) -> list[str]:
-    """Suggest what to do with a run; one that diverged is tried again at a lower rate."""
+    """Suggest what to do with a run; one that diverged is tried again as advised."""
+    from longarena.findings.advice import advise
     from longarena.findings.changes import command
     from longarena.recipes.recipe import override
 
     named = unusual(runs)
     if record.metrics.test is None:
-        recipe = record.recipe
-        slower = override(recipe, [f"optimiser.rate={recipe.optimiser.rate / 10:.3g}"])
-        again = command(slower)
+        again = command(override(record.recipe, advise(record)[0].sets))
         return [words(again, runs=named, store=store)] if again else []
     return [
         words(f"longarena evaluate {record.id}", runs=named),

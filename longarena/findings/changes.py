@@ -60,16 +60,36 @@ def command(recipe: Recipe, machine: Machine | None = None) -> str | None:
 
     On a CPU the last digits depend on the number of threads, so the command names `machine`'s.
     """
-    found = changes(recipe)
-    if found is None or found.removed:
+    changed = _changed(recipe)
+    if changed is None:
         return None
     words = ["longarena", "train", recipe.task.name, recipe.model.mixer]
-    words += ["--preset", recipe.preset, "--seed", str(recipe.seed)]
-    for key, value in found.changed.items():
-        words += ["--set", assign(key, value)]
+    words += ["--preset", recipe.preset, "--seed", str(recipe.seed), *_sets(changed)]
     if machine is not None and machine.accelerator is None:
         words += ["--threads", str(machine.threads)]
     return shlex.join(words)
+
+
+def sweep_command(recipe: Recipe, *options: str, varied: str = "") -> str | None:
+    """Write the command that sweeps around a recipe; None if only Python can build it.
+
+    The options say what the runs differ in; the key that they vary is set by them alone.
+    """
+    changed = _changed(recipe)
+    if changed is None:
+        return None
+    words = ["longarena", "sweep", "--tasks", recipe.task.name, "--mixers", recipe.model.mixer]
+    sets = _sets({key: value for key, value in changed.items() if key != varied})
+    return shlex.join([*words, "--preset", recipe.preset, *options, *sets])
+
+
+def _changed(recipe: Recipe) -> dict[str, Value] | None:
+    found = changes(recipe)
+    return None if found is None or found.removed else found.changed
+
+
+def _sets(changed: Mapping[str, Value]) -> list[str]:
+    return [word for key, value in changed.items() for word in ("--set", assign(key, value))]
 
 
 def assign(key: str, value: Value) -> str:

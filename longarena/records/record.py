@@ -45,10 +45,23 @@ class SplitScore(Options):
     examples: int
 
 
+class LateTraining(Options):
+    """The means over the last quarter of training, and what its loss is to be compared with.
+
+    That is the loss of the first steps that were logged, and of the best constant answer.
+    """
+
+    value: float | None
+    loss: float
+    first_loss: float
+    level_loss: float
+
+
 class RunMetrics(Options):
     """The numbers of a run; `level` is what the best answer without a model scores on test.
 
-    `details` are what the track adds about the test split, such as a confusion matrix.
+    `details` are what the track adds about the test split, such as a confusion matrix. `late` is
+    missing where a run diverged, and in records from before it was kept.
     """
 
     valid: SplitScore | None
@@ -63,6 +76,7 @@ class RunMetrics(Options):
     parameters: int
     padding_share: float
     train_seconds: float
+    late: LateTraining | None = None
 
 
 class Curve(Options):
@@ -94,6 +108,12 @@ class RunRecord(Options):
     machine: Machine
     versions: Versions
     finished_at: str
+
+    @property
+    def is_at_chance(self) -> bool:
+        """Whether the test score is not better than an answer without a model, luck aside."""
+        test, level = self.metrics.test, self.metrics.level
+        return test is not None and not is_significant(self.metric, test.value, level, test.error)
 
     @property
     def outcome(self) -> str:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from longarena.data.files import write_atomically
 from longarena.errors import UserError, complete
@@ -10,8 +11,12 @@ from longarena.options import Value, parse
 from longarena.recipes.recipe import Recipe
 from longarena.records.answers import Answers, answers_path, read_answers
 from longarena.records.folder import read_record
-from longarena.records.record import RunRecord
+from longarena.records.record import Curve, RunRecord
 from longarena.training.checkpoint import Tensors, load_tensors, saved_steps
+
+VALID = "valid_"  # what the names of validation scores begin with in the log
+# the names of the log's numbers; one that was not finite is None
+LogLine = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -64,9 +69,24 @@ class RunFolder:
 
     def last_step(self) -> int:
         """Return the last step in the log; 0 before the first line."""
+        return max((line["step"] for line in self.read_log()), default=0)
+
+    def read_log(self) -> list[LogLine]:
+        """Read the lines of the log that are whole."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
-        steps = [step for line in lines if (step := _step_of(line)) < float("inf")]
-        return int(max(steps, default=0))
+        return [json.loads(line) for line in lines if _step_of(line) < float("inf")]
+
+    def read_curve(self) -> tuple[str, Curve]:
+        """Read the metric's name and the validation scores so far off the log."""
+        name, pace, points = "", 0.0, []
+        for line in self.read_log():
+            pace = line.get("steps_per_second", pace)
+            found = [key for key in line if key.startswith(VALID) and key != f"{VALID}loss"]
+            if found:
+                name = found[0].removeprefix(VALID)
+                points.append((line["step"], line["step"] / pace if pace else 0.0, line[found[0]]))
+        steps, seconds, values = ([each[at] for each in points] for at in range(3))
+        return name, Curve(steps=steps, seconds=seconds, values=values)
 
     def last_checkpoint(self) -> int:
         """Return the step of the newest checkpoint; 0 if there is none."""

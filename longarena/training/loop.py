@@ -1,6 +1,5 @@
 """Train a recipe: the same call starts a run, resumes it, or reads what it found."""
 
-import json
 import math
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from longarena.records.answers import Answers, write_answers
 from longarena.records.folder import write_record
 from longarena.records.record import (
     Curve,
+    LateTraining,
     RunMetrics,
     RunRecord,
     SplitScore,
@@ -136,20 +136,21 @@ def _conclude(
     state, recipe, track = run.state, run.recipe, run.learner.track
     train_split, test_split = data.split("train"), data.split("test")
     level = track.level(train_split, test_split)
-    found, test = None, None
+    found, test, late = None, None, None
     if status != "diverged":
         run.learner.model.load_state_dict(run.folder.read_best())
         found = track.evaluate(
             run.learner.wrapped, test_split, recipe.batch_size, run.fabric.device, run.progress
         )
         test = split_score(found.tally)
+        late = late_training(run.folder, track.metric, level)
         # answers can be better than a constant one although the loss hardly is
-        is_lost = has_collapsed(run.folder, level) and not is_significant(
+        is_lost = has_collapsed(late) and not is_significant(
             track.metric, test.value, level.score, test.error
         )
         status = "collapsed" if is_lost else status
     if test is not None and not math.isfinite(test.loss):
-        found, test, status = None, None, "diverged"
+        found, test, late, status = None, None, None, "diverged"
     answers = Answers(found.scores, found.answers) if found else None
     metrics = RunMetrics(
         valid=state.best,
@@ -164,6 +165,7 @@ def _conclude(
         parameters=num_parameters(run.learner.model),
         padding_share=run.batches.padding_share(),
         train_seconds=state.train_seconds,
+        late=late,
     )
     record = RunRecord(
         id=recipe.id,
@@ -184,9 +186,21 @@ def _conclude(
     return record, answers
 
 
-def has_collapsed(folder: RunFolder, level: Level) -> bool:
+def late_training(folder: RunFolder, metric: Metric, level: Level) -> LateTraining | None:
+    """Read how training ended off the log; None if no step was logged."""
+    lines = [line for line in folder.read_log() if "loss" in line]
+    late = lines[math.floor(LATE * len(lines)) :]
+    if not late:
+        return None
+    scores = [line[metric.name] for line in late]
+    return LateTraining(
+        value=None if None in scores else float(np.mean(scores)),
+        loss=float(np.mean([line["loss"] for line in late])),
+        first_loss=lines[0]["loss"],
+        level_loss=level.loss,
+    )
+
+
+def has_collapsed(late: LateTraining | None) -> bool:
     """Tell whether the late training loss is still that of the best constant answer."""
-    lines = [json.loads(line) for line in folder.log.read_text().splitlines()]
-    losses = [line["loss"] for line in lines if "loss" in line]
-    late = losses[math.floor(LATE * len(losses)) :]
-    return bool(np.mean(late) > (1 - COLLAPSE_MARGIN) * level.loss)
+    return late is not None and late.loss > (1 - COLLAPSE_MARGIN) * late.level_loss

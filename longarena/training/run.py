@@ -24,7 +24,7 @@ from longarena.tasks.base import Task
 from longarena.tracks.tally import Tally
 from longarena.training import checkpoint
 from longarena.training.checkpoint import Checkpoint
-from longarena.training.folder import Log, RunFolder
+from longarena.training.folder import VALID, Log, RunFolder
 from longarena.training.optimiser import load_state_tensors, state_tensors
 from longarena.training.step import build_learner, take_step
 from longarena.training.stop import Interrupted, StopRequest
@@ -186,7 +186,7 @@ class Run:
         score = split_score(found.tally)
         if not math.isfinite(score.loss):
             return False
-        self._tell(**{f"valid_{metric.name}": score.value, "valid_loss": score.loss})
+        self._tell(**{f"{VALID}{metric.name}": score.value, f"{VALID}loss": score.loss})
         state.curve_steps.append(state.step)
         state.curve_seconds.append(round(state.train_seconds, 3))
         state.curve_values.append(score.value)

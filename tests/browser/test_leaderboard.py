@@ -43,6 +43,7 @@ def test_a_task_is_chosen_and_the_others_leave_with_their_averages(open_tables):
         page.locator("#table-scores-arena-small tfoot tr").first.locator("td:visible").count() == 1
     )
     assert page.locator(".board[data-preset=quick]").is_hidden()
+    assert page.locator(".race:visible h3").all_inner_texts() == ["Image (CIFAR-10, grey pixels)"]
     rows = shown(page, "#table-runs tbody tr")
     assert set(rows.evaluate_all("rows => rows.map((row) => row.dataset.task)")) == {"image"}
 

@@ -58,7 +58,7 @@ def test_the_cost_tables_show_speed_and_ratio(open_tables):
 
 def test_every_chart_is_drawn_with_every_mechanism_named(open_page):
     page = open_page(RECORDS)
-    assert page.locator("figure .plot svg").count() == 4
+    assert page.locator("figure .plot svg").count() == 5
     for name in ("Transformer", "Linear Transformer", "mine:Own"):
         assert page.locator(f"figure[data-chart=speed] svg >> text='{name}'").count() == 1
     assert page.locator("figure[data-chart=speed] svg .mark-symbol.role-mark path").count() == 6
@@ -115,8 +115,8 @@ def test_the_first_tab_offers_to_skip_to_the_results(open_tables):
 def test_links_of_the_contents_lead_to_sections(open_tables):
     page = open_tables(RECORDS)
     targets = page.locator("nav a").evaluate_all("links => links.map((a) => a.hash)")
-    sections = ["leaderboard", "costs", "charts", "families", "beside", "published", "runs"]
-    assert targets == [f"#{name}" for name in (*sections, "gallery", "tasks")]
+    sections = ["leaderboard", "costs", "charts", "minutes", "families", "beside", "published"]
+    assert targets == [f"#{name}" for name in (*sections, "runs", "gallery", "tasks")]
     assert all(page.locator(target).count() == 1 for target in targets)
 
 

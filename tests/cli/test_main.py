@@ -169,10 +169,10 @@ def test_a_run_is_shown_with_the_command_that_makes_it_again(run):
     record = json.loads(output)
     code, output, _ = run("show", "run", record["id"][:6])
     assert code == 0
-    command = output.partition("command: longarena ")[2].strip()
+    command = output.partition("command: longarena ")[2].splitlines()[0]
     _, output, _ = run(*shlex.split(command), "--json")
     assert json.loads(output) == record
     assert command.endswith(f"--threads {record['machine']['threads']}")
     _, output, _ = run("show", "run", record["id"][:6], "--store", "runs/records")
-    assert output.partition("command: longarena ")[2].strip() == command
+    assert output.partition("command: longarena ")[2].splitlines()[0] == command
     assert_refused(run("show", "run", record["id"], "--store", "nowhere"), "no folder nowhere")

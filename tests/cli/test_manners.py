@@ -134,7 +134,7 @@ def test_a_diverged_run_is_to_be_tried_at_a_lower_rate(run):
     assert "diverged" in output
     [command] = suggested(output)
     recipe = json.loads(run("show", "recipe", *command[1:], "--json")[1])
-    assert recipe["optimiser"]["rate"] == pytest.approx(1e37)
+    assert recipe["optimiser"]["rate"] == pytest.approx(3.3e37)
     assert recipe["model"]["width"] == 16
 
 

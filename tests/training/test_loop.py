@@ -199,6 +199,22 @@ def test_a_run_that_answers_better_than_a_constant_has_not_collapsed(tmp_path, m
     assert record.status == "finished"
 
 
+def test_a_record_tells_how_training_ended(finished, tmp_path):
+    folder = RunFolder.of(tmp_path / "runs", finished.recipe)
+    first, *_, last = (line for line in lines(folder) if "loss" in line)
+    late = finished.metrics.late
+    assert (late.loss, late.value) == (last["loss"], last["accuracy"])
+    assert late.first_loss == first["loss"]
+    assert 1 < late.level_loss < math.log(10)
+
+
+def test_the_log_has_the_curve_of_the_record(finished, tmp_path):
+    name, curve = RunFolder.of(tmp_path / "runs", finished.recipe).read_curve()
+    assert name == finished.metric.name
+    assert (curve.steps, curve.values) == (finished.curve.steps, finished.curve.values)
+    assert len(curve.seconds) == len(curve.steps)
+
+
 def test_the_confusion_adds_up_to_the_test_accuracy(finished):
     rows, test = finished.metrics.details["confusion"], finished.metrics.test
     assert sum(map(sum, rows)) == test.examples

@@ -4,13 +4,14 @@ picture    scores against speed, the area of a dot is memory, every mechanism na
 speed      training steps per second against length
 memory     peak memory against length
 curves     validation scores over the steps of training, mean over seeds
+minutes    the same over the time of training
 spans      how far trained models look, task by task
 """
 
 from collections.abc import Iterable, Mapping
 
 from longarena.report.charts.chart import Chart, ChartKind
-from longarena.report.charts.curves import draw_curves
+from longarena.report.charts.curves import draw_curves, draw_minutes
 from longarena.report.charts.lengths import draw_memory, draw_speed
 from longarena.report.charts.picture import draw_picture
 from longarena.report.charts.spans import draw_spans
@@ -43,6 +44,14 @@ CHARTS: Mapping[str, ChartKind] = {
         "Validation scores during training, the mean over seeds.",
         TRAIN,
         draw_curves,
+    ),
+    "minutes": ChartKind(
+        "Learning curves in time",
+        "The same scores over the time that the training steps took, without evaluation, on the "
+        "machine that the runs name; the mean over seeds. The axis is logarithmic. Runs of other "
+        "machines, or with another number of threads, have a panel of their own.",
+        TRAIN,
+        draw_minutes,
     ),
     "spans": ChartKind(
         "Required attention span",

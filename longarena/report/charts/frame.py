@@ -31,6 +31,15 @@ DOTS_FREE = 0.15
 MEBI = 2**20
 LARGEST_DOT = 700.0
 
+TIMES = [
+    *(1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800),
+    *(3600 * hours for hours in (1, 2, 5, 10, 24, 48, 120, 240)),
+]
+TIME = (
+    "datum.value < 60 ? datum.value + ' s' : datum.value < 3600 ? datum.value / 60 + ' min' : "
+    "datum.value / 3600 + ' h'"
+)
+
 LEGEND_COLUMNS = alt.ExprRef("width < 420 ? 2 : 4")
 MUTED, INK, RULE, THIN = "#585c64", "#1b1d21", "#e3e3de", "#8a8f98"
 CONFIG = {
@@ -55,7 +64,8 @@ class Frame:
     """The axes; each panel is a choice of points, with ranges of its own.
 
     `families` has all mechanisms of the page, so that one looks the same in every chart. In the
-    panels that are `turned`, y grows downwards, because less of it is better.
+    panels that are `turned`, y grows downwards, because less of it is better. Where x is a time, it
+    is given in seconds and written in the unit that suits it.
     """
 
     families: Mapping[str, Family]
@@ -64,6 +74,7 @@ class Frame:
     y_title: str
     is_x_log: bool = False
     is_y_log: bool = False
+    is_x_time: bool = False
     x_ticks: Sequence[int] = ()
     turned: Sequence[int] = ()
 
@@ -230,7 +241,7 @@ def _marks(plot: Plot) -> alt.Chart:
             tooltip=[
                 alt.Tooltip("mixer:N", title="mechanism"),
                 alt.Tooltip("family:N"),
-                alt.Tooltip("x:Q", title=plot.frame.x_title, format=",.4~r"),
+                alt.Tooltip("x:Q", title=_x_name(plot.frame), format=",.4~r"),
                 alt.Tooltip("y:Q", title=plot.frame.y_title, format=",.4~r"),
             ],
         )
@@ -262,8 +273,14 @@ def _leaders(plot: Plot) -> alt.Chart:
     return led
 
 
+def _x_name(frame: Frame) -> str:
+    return f"{frame.x_title}, s" if frame.is_x_time else frame.x_title
+
+
 def _x(plot: Plot, field: str = "x") -> alt.X:
     axis = alt.Axis(format=",.4~r", grid=False, tickCount=6)
+    if plot.frame.is_x_time:
+        axis = alt.Axis(grid=False, values=TIMES, labelExpr=TIME, labelSeparation=8)
     if plot.frame.x_ticks:
         axis = alt.Axis(format="d", grid=False, values=list(plot.frame.x_ticks))
     scale = _scale(plot.x_ranges, plot.frame.is_x_log, plot.free_pixels)

@@ -1,11 +1,16 @@
 """A learning curve as a few lines of SVG, small enough for the page of every run.
 
-Steps go to the right and the score goes up; the axes end at round numbers around the curve.
+Steps go to the right, with the seconds of training below them, and the score goes up; the axes end
+at round numbers around the curve.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+
+from longarena.progress import duration
 
 WIDTH, HEIGHT = 640, 220
 MAX_POINTS = 200
@@ -26,12 +31,15 @@ class Drawing:
 
     line: str
     steps: tuple[Tick, ...]
+    times: tuple[Tick, ...]
     values: tuple[Tick, ...]
     level: float
     end: tuple[float, float]
 
 
-def draw_curve(steps: Sequence[int], values: Sequence[float], level: float) -> Drawing | None:
+def draw_curve(
+    steps: Sequence[int], values: Sequence[float], level: float, seconds: Sequence[float] = ()
+) -> Drawing | None:
     """Lay out the curve of a run; None for one that was never evaluated."""
     # a record says what it likes, so the lists may differ in length
     points = [(s, y) for s, y in zip(steps, values, strict=False) if math.isfinite(y)]
@@ -48,14 +56,28 @@ def draw_curve(steps: Sequence[int], values: Sequence[float], level: float) -> D
 
     corners = [(round(WIDTH * step / last, 1), y(height)) for step, height in points]
     ticks = [low + unit * i for i in range(round((high - low) / unit) + 1)]
+    places = [WIDTH * i / NUM_TICKS for i in range(NUM_TICKS + 1)]
     return Drawing(
         line=" ".join(f"{x},{height}" for x, height in corners),
-        steps=tuple(
-            Tick(f"{last * i // NUM_TICKS:,}", WIDTH * i / NUM_TICKS) for i in range(NUM_TICKS + 1)
-        ),
+        steps=tuple(Tick(f"{last * i // NUM_TICKS:,}", at) for i, at in enumerate(places)),
+        times=_times([last * at / WIDTH for at in places], steps, seconds),
         values=tuple(Tick(f"{tick:g}", y(tick)) for tick in ticks),
         level=y(level),
         end=corners[-1],
+    )
+
+
+def _times(
+    ticks: Sequence[float], steps: Sequence[int], seconds: Sequence[float]
+) -> tuple[Tick, ...]:
+    """Write how long training took to each of some steps; nothing if that is not known."""
+    num = min(len(steps), len(seconds))
+    if num == 0 or seconds[num - 1] == 0:
+        return ()
+    found = np.interp(ticks, [0, *steps[:num]], [0, *seconds[:num]])
+    return tuple(
+        Tick(duration(time), WIDTH * tick / ticks[-1])
+        for tick, time in zip(ticks, found, strict=True)
     )
 
 

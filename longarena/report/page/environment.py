@@ -21,7 +21,9 @@ from longarena.table.table import Table
 
 FILTERS: tuple[Callable[..., object], ...] = (
     formatting.card,
+    formatting.column_name,
     formatting.digits,
+    formatting.metric_name,
     formatting.percent,
     formatting.ratio,
     formatting.task_title,

@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from longarena.data.files import write_atomically
 from longarena.findings.costs import CostTable
+from longarena.findings.minutes import Race, races
 from longarena.records.folder import Records
 from longarena.report import formatting
 from longarena.report.charts import draw_charts
@@ -38,6 +39,7 @@ from longarena.report.tables.costs import (
 )
 from longarena.report.tables.counts import session_counts
 from longarena.report.tables.families import family_table
+from longarena.report.tables.minutes import minute_table
 from longarena.report.tables.published import published_tables
 from longarena.report.tables.runs import failure_tables, run_tables
 from longarena.report.tables.scores import board_tables
@@ -93,6 +95,7 @@ def _tables(found: Findings) -> dict[str, object]:
         "boards": board_tables(found),
         "failures": failure_tables(found),
         "tuning": tuning_tables(found),
+        "races": _races(found),
         "sessions": _sessions(found),
         "families": family_table(found.families),
         "beside_scores": beside_scores(found),
@@ -101,6 +104,12 @@ def _tables(found: Findings) -> dict[str, object]:
         "published": published_tables(found),
         "runs": run_tables(found),
     }
+
+
+def _races(found: Findings) -> list[tuple[Race, Table]]:
+    """Make the tables of scores after minutes."""
+    every = races(found.boards)
+    return list(zip(every, distinct(map(minute_table, every)), strict=True))
 
 
 def _sessions(found: Findings) -> list[tuple[CostTable, list[Table]]]:
@@ -173,6 +182,7 @@ def _sections(
         ("tuning", "Tuning"): tables["tuning"],
         ("costs", "Speed and memory"): found.costs,
         ("charts", "Charts"): charts,
+        ("minutes", "After minutes"): tables["races"],
         ("families", "Families"): True,
         ("beside", "Beside the papers"): tables["beside_scores"] or tables["beside_costs"],
         ("published", "Published numbers"): True,

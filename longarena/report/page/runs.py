@@ -1,4 +1,4 @@
-"""A page per run: recipe, curve, confusion matrix, machine, versions, the command that repeats it.
+"""A page per run: command, advice, curve, confusion matrix, machine, versions, recipe.
 
 Choice: no script and no chart library: a run's page is some kilobytes.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from longarena.data.files import write_atomically
+from longarena.findings.advice import advise
 from longarena.findings.changes import changes as changes_of
 from longarena.findings.changes import command, write
 from longarena.findings.scores import group, place_of
@@ -64,6 +65,7 @@ def render_run(line: RunLine, seeds: Mapping[str, list[RunLine]]) -> str:
             command=command(record.recipe, record.machine),
             changes=write(found.changed) if found else None,
             recipe=json.dumps(record.recipe.model_dump(mode="json"), indent=2),
+            advice=advise(record) if isinstance(record, RunRecord) else [],
             curve=_curve(record),
             confusion=_confusion(record),
             policy=policy([]),
@@ -78,6 +80,7 @@ def _curve(record: AnyRun) -> Drawing | None:
         record.curve.steps,
         [record.metric.scaled(value) for value in record.curve.values],
         record.metric.scaled(record.metrics.level),
+        record.curve.seconds,
     )
 
 

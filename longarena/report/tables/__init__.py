@@ -3,6 +3,7 @@
     scores       test scores, one per suite, preset and machine; `scores-...-free` has free results,
                  `scores-...-tuned` those with tuned values
     tuning       the values that each mechanism wanted, one per preset and grid
+    minutes      validation scores after 1, 5 and 20 minutes of training, one per board and task
     speed        training steps per second by length, one per session, the latest first
     memory       peak of live tensors by length
     predictions  predictions per second by length
@@ -33,6 +34,7 @@ from longarena.report.tables.costs import (
 from longarena.report.tables.counts import count_tables
 from longarena.report.tables.families import family_tables
 from longarena.report.tables.kind import MEASURE, TRAIN, TUNE, TableKind
+from longarena.report.tables.minutes import minute_tables
 from longarena.report.tables.published import published_tables
 from longarena.report.tables.ratios import ratio_table
 from longarena.report.tables.runs import curve_tables, run_tables
@@ -42,6 +44,7 @@ from longarena.report.tables.tuning import tuning_tables
 TABLES: Mapping[str, TableKind] = {
     "scores": TableKind(score_tables, TRAIN),
     "tuning": TableKind(tuning_tables, TUNE),
+    "minutes": TableKind(minute_tables, TRAIN),
     "speed": TableKind(of_sessions(speed_table), MEASURE),
     "memory": TableKind(of_sessions(memory_table), MEASURE),
     "predictions": TableKind(of_sessions(prediction_table), f"{MEASURE} --inference"),

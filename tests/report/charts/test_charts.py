@@ -5,7 +5,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from report.examples import measure_record, run_record
+from report.examples import MACHINE, measure_record, run_record
 
 from longarena.attention import Family
 from longarena.findings.boards import own_variant
@@ -65,7 +65,7 @@ def test_every_panel_of_the_picture_has_a_front_of_its_own():
 
 
 def test_the_picture_needs_both_accuracy_and_speed():
-    assert set(draw(RUNS, [])) == {"curves"}
+    assert set(draw(RUNS, [])) == {"curves", "minutes"}
     assert set(draw([], MEASUREMENTS)) == {"speed", "memory"}
     assert draw() == {}
 
@@ -91,6 +91,35 @@ def test_a_curve_is_the_mean_over_seeds():
     assert values(draw(runs)["curves"], "y") == pytest.approx([15.0, 40.0])
 
 
+def test_a_curve_in_time_has_the_mean_seconds_of_its_seeds():
+    curve = [Curve(steps=[10, 20], seconds=found, values=[0.1, 0.3]) for found in ([1, 2], [3, 6])]
+    runs = [run_record(seed=seed, curve=curve[seed]) for seed in (0, 1)]
+    spec = draw(runs)["minutes"]
+    assert values(spec, "x") == pytest.approx([2.0, 4.0])
+    assert values(spec, "y") == pytest.approx([10.0, 30.0])
+
+
+def test_a_curve_whose_time_is_not_known_is_drawn_over_steps_alone():
+    curve = Curve(steps=[1, 2], seconds=[0.0, 0.5], values=[0.1, 0.3])
+    drawn = draw([run_record(curve=curve)])
+    assert values(drawn["curves"], "x") == [1, 2]
+    assert values(drawn["minutes"], "x") == [0.5]
+
+
+@pytest.mark.parametrize("change", [{"threads": 1}, {"processor": "Another"}])
+def test_times_of_another_clock_are_never_in_the_same_panel(change):
+    other = MACHINE.model_copy(update=change)
+    spec = draw([run_record("transformer"), run_record("linear", machine=other)])["minutes"]
+    assert set(zip(values(spec, "mixer"), values(spec, "panel"), strict=True)) in (
+        {("Transformer", 0), ("Linear Transformer", 1)},
+        {("Transformer", 1), ("Linear Transformer", 0)},
+    )
+    (panel,) = (param for param in spec["params"] if param["name"] == "panel")
+    assert len({label.rpartition("2 cores")[2] for label in panel["bind"]["labels"]}) == len(
+        {MACHINE.threads, other.threads}
+    )
+
+
 def test_a_long_curve_is_thinned_and_keeps_its_end():
     steps = list(range(1, 1001))
     curve = Curve(steps=steps, seconds=steps, values=[step / 1000 for step in steps])
@@ -112,7 +141,7 @@ def test_columns_are_panels_to_choose_from_and_never_mix():
 def test_a_mechanism_has_the_colour_of_its_family_in_every_chart():
     drawn = draw(RUNS, MEASUREMENTS)
     scales = {json.dumps(colour_of(spec)["scale"]) for spec in drawn.values()}
-    assert len(drawn) == 4
+    assert len(drawn) == 5
     assert len(scales) == 1
     assert json.loads(scales.pop())["range"] == [COLOURS["full attention"], COLOURS["kernels"]]
     families = {(p["mixer"], p["family"]) for s in drawn.values() for p in s["datasets"]["points"]}

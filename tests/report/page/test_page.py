@@ -32,6 +32,17 @@ def test_an_empty_store_says_what_to_run(tmp_path):
     assert "vegaEmbed=" not in text  # nothing to draw, nothing to carry
 
 
+def test_the_page_says_what_was_reached_after_minutes_and_where():
+    text = render(Records(runs=[run_record("linear"), run_record("transformer")]))
+    section = text.partition('<section id="minutes"')[2].partition("</section>")[0]
+    assert re.findall(r"<button[^>]*>([^<]+)<", section) == [
+        *("Mechanism", "1 min", "5 min", "20 min")
+    ]
+    assert section.count(">34.0<") == 6
+    assert "Example Processor 9000, 2 cores, 2 threads" in section
+    assert 'id="minutes"' not in render(Records())
+
+
 def test_a_quick_page_keeps_the_published_numbers_apart():
     text = render(Records(runs=[run_record()]))
     ours, theirs = text.split('<section id="published"')

@@ -15,6 +15,8 @@ from longarena.report.page.curve import HEIGHT, WIDTH, draw_curve
 from longarena.report.page.page import write_page
 from longarena.report.page.runs import render_run, siblings
 
+NO_CURVE = Curve(steps=[], seconds=[], values=[])
+
 
 def text_of(record):
     (line,) = run_lines([record])
@@ -109,10 +111,24 @@ def test_a_curve_goes_through_its_points():
     assert [tick.label for tick in drawing.steps] == ["0", "25", "50", "75", "100"]
 
 
+def test_a_curve_tells_the_time_at_its_steps():
+    drawing = draw_curve([50, 100], [20.0, 40.0], level=20.0, seconds=[60.0, 180.0])
+    assert [tick.label for tick in drawing.times] == ["0 s", "30 s", "1 min", "2 min", "3 min"]
+    assert [tick.at for tick in drawing.times] == [tick.at for tick in drawing.steps]
+    assert draw_curve([50, 100], [20.0, 40.0], level=20.0).times == ()
+
+
+def test_the_page_of_a_run_at_chance_says_what_to_try():
+    assert "What to try" not in text_of(run_record(accuracy=0.9, curve=NO_CURVE))
+    text = text_of(run_record(accuracy=0.17))
+    assert "--tune optimiser.rate=0.0002," in text
+    assert "longarena sweep --tasks listops --mixers transformer --preset quick --seeds 3" in text
+
+
 def test_a_flat_curve_and_an_empty_one_are_drawn_or_left_out():
     assert draw_curve([10], [50.0], level=50.0).line == f"{float(WIDTH)},{float(HEIGHT)}"
     assert draw_curve([], [], level=50.0) is None
-    assert "Learning curve" not in text_of(run_record(curve=Curve(steps=[], seconds=[], values=[])))
+    assert "Learning curve" not in text_of(run_record(curve=NO_CURVE))
 
 
 def test_a_long_curve_keeps_its_end():

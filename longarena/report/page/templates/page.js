@@ -70,7 +70,7 @@ const filter = (form) => {
   for (const select of form.querySelectorAll("select")) choice[select.dataset.filter] = select.value;
   sessionStorage.setItem(KEPT, JSON.stringify(choice));
   for (const row of document.querySelectorAll("#table-runs tbody tr, #table-failures tbody tr")) row.hidden = !fits(row, choice);
-  for (const board of document.querySelectorAll(".board")) {
+  for (const board of document.querySelectorAll(".board, .race")) {
     let num = 0;
     for (const table of board.querySelectorAll("table")) {
       const has = chooseTask(table, choice.task);

@@ -71,9 +71,7 @@ def rank_families(found: Sequence[Board], sessions: Sequence[CostTable]) -> Fami
     """Rank every mechanism by what boards and sessions say."""
     costs = next((table for table in sessions if table.common_length()), None)
     plain = [each for each in found if each.suite is ARENA and each.tuning == UNTUNED]
-    board = max(
-        (each for each in plain if each.has_common_recipe), key=_num_scores, default=None
-    )
+    board = max((each for each in plain if each.has_common_recipe), key=_num_scores, default=None)
     averages = _averages(board) if board else {}
     num_tasks = max((average.num_tasks for average in averages.values()), default=0)
     scores = {name: found.mean for name, found in averages.items() if found.num_tasks == num_tasks}

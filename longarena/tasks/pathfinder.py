@@ -18,7 +18,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -46,29 +46,36 @@ Job = tuple[str, int, int]  # split, first image, number of images
 class ContourOptions(Options):
     """How many paddles a path has; the default is the official task."""
 
-    difficulty: Literal[6, 9, 14] = 14
-
-
-class PathfinderOptions(Options):
-    """How many paddles a path has, and how large the image is; the default is the official task."""
-
     difficulty: Literal[3, 4, 6, 9, 14] = 14
-    side: Literal[16, 32] = 32
+
+    @property
+    def fitting(self) -> tuple[int, ...]:
+        """The lengths of paths that fit into the image without being lost in it."""
+        return (6, 9, 14)
 
     @model_validator(mode="after")
-    def _paths_fit(self) -> "PathfinderOptions":
-        fitting = {16: (3, 4, 6), 32: (6, 9, 14)}[self.side]
-        if self.difficulty not in fitting:
-            known = ", ".join(map(str, fitting))
-            raise ValueError(f"images of side {self.side} have paths of {known} paddles")
+    def _paths_fit(self) -> Self:
+        if self.difficulty not in self.fitting:
+            known = ", ".join(map(str, self.fitting))
+            raise ValueError(f"in images of this size a path has {known} paddles")
         return self
+
+
+class PathfinderOptions(ContourOptions):
+    """How large the image is, too; the default is the official task."""
+
+    side: Literal[16, 32] = 32
+
+    @property
+    def fitting(self) -> tuple[int, ...]:
+        return (3, 4, 6) if self.side == 16 else super().fitting
 
 
 class Contours(Task):
     """Two-way classification of images with `side` x `side` pixels."""
 
     options_type = ContourOptions
-    options: ContourOptions | PathfinderOptions
+    options: ContourOptions
     download = DOWNLOAD
     is_generated = True
     name: ClassVar[str]

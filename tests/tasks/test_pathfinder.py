@@ -177,9 +177,9 @@ def test_a_small_image_has_short_paths_and_comes_from_no_source(tmp_path):
     task = build("pathfinder", {"side": 16, "difficulty": 4})
     assert task.signature.max_length == 256
     assert task.card.image_shape == (16, 16)
-    with pytest.raises(UserError, match="images of side 16 have paths of 3, 4, 6 paddles"):
+    with pytest.raises(UserError, match="a path has 3, 4, 6 paddles"):
         build("pathfinder", {"side": 16})
-    with pytest.raises(UserError, match="images of side 32 have paths of 6, 9, 14 paddles"):
+    with pytest.raises(UserError, match="a path has 6, 9, 14 paddles"):
         build("pathfinder", {"difficulty": 4})
     source = write_tar(tmp_path / "release.tar", release())
     with pytest.raises(UserError, match="images of side 16 are only generated"):

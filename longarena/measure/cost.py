@@ -16,7 +16,8 @@ Choice: everything that is computed counts, even if it is masked or zero afterwa
         a block of queries and keys, the padding of the last block, the zeros of a band.
 Choice: a branch counts as a whole. The convolution half of the Lite Transformer includes its GLU
         and its output map, as its attention half includes the projections; the feed-forward of the
-        Set Transformer's points is part of its attention.
+        Set Transformer's points is part of its attention. A mixer that is nothing but a convolution
+        with its gate, as S4D, has no attention at all.
 """
 
 import math

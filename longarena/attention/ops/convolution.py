@@ -31,7 +31,7 @@ Kernels: TypeAlias = Float[Tensor, "#batch #length groups kernel"]
 
 
 class Convolving(nn.Module):
-    """A part of a mixer that weights neighbours by a kernel; its cost is counted as convolution."""
+    """A mixer, or a part of one, that weights by distance; its cost is counted as convolution."""
 
 
 def band(kernels: Float[Tensor, "*rest block kernel"]) -> Float[Tensor, "*rest block window"]:

@@ -1,7 +1,7 @@
 """A portion of a task for a small model: what the presets `quick` and `cpu` have in common.
 
-The model is that of `small`; a tenth of the steps is warm-up, the rest a cosine. The 1e-4 of `small`
-is a rate for many more steps: in so few, a model would learn nothing with it.
+The model is that of `small`; a tenth of the steps is warm-up, the rest a cosine. The 1e-4 of
+`small` is a rate for many more steps: in so few, a model would learn nothing with it.
 """
 
 from dataclasses import dataclass, field

@@ -85,8 +85,8 @@ class LRU(Mixer):
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         u = x.masked_fill(~mask[..., None], 0.0)
-        y = run_system(u, *self.system(), torch.view_as_complex(self.c)) + self.skip * u
-        answer: Tensor = F.glu(self.gate(F.gelu(y)), dim=-1)
+        y = run_system(u, *self.system(), torch.view_as_complex(self.c))
+        answer: Tensor = F.glu(self.gate(F.gelu(y.addcmul(self.skip, u))), dim=-1)
         return answer
 
     def system(self) -> tuple[Transition, Inward]:

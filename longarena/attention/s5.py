@@ -106,8 +106,8 @@ class S5(Mixer):
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         u = x.masked_fill(~mask[..., None], 0.0)
-        y = run_system(u, *self.system(), 2 * torch.view_as_complex(self.c)) + self.skip * u
-        z = F.gelu(y)
+        y = run_system(u, *self.system(), 2 * torch.view_as_complex(self.c))
+        z = F.gelu(y.addcmul(self.skip, u))
         answer: Tensor = z * self.gate(z).sigmoid()
         return answer
 

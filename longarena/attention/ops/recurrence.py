@@ -24,6 +24,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 BLOCK = 32
+PIECE = 128
 
 States: TypeAlias = Num[Tensor, "*rows length states"]
 # one for all positions, or one for each
@@ -54,16 +55,26 @@ class _Recur(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: States) -> tuple[Tensor, Tensor, None]:
         a, x = ctx.saved_tensors
-        step = -1 if ctx.reverse else 1
-        next_a = a if a.shape[-2] == 1 else _delayed(a, -step)
+        is_fixed, step = a.shape[-2] == 1, -1 if ctx.reverse else 1
+        next_a = a if is_fixed else _delayed(a, -step)
         du = _run(next_a.conj().resolve_conj(), gradient, not ctx.reverse)
-        da = (du * _delayed(x, step).conj()).sum_to_size(a.shape)
-        return da, du, None
+        if is_fixed:
+            return _sum_of_products(du, x, ctx.reverse).sum_to_size(a.shape), du, None
+        return (du * _delayed(x, step).conj()).sum_to_size(a.shape), du, None
 
 
 def _delayed(x: States, steps: int) -> States:
     """Move everything to later positions; zeros come in."""
     return F.pad(x, (0, 0, steps, -steps))
+
+
+def _sum_of_products(du: States, x: States, reverse: bool) -> States:
+    """Sum du_k conj(x_(k-1)) over the positions, in pieces that stay in the cache."""
+    later, earlier = (slice(None, -1), slice(1, None))[:: 1 if reverse else -1]
+    pieces = zip(
+        du[..., later, :].split(PIECE, dim=-2), x[..., earlier, :].split(PIECE, dim=-2), strict=True
+    )
+    return sum((d * e.conj()).sum(-2, keepdim=True) for d, e in pieces)
 
 
 def _run(a: Decays, u: States, reverse: bool) -> States:
@@ -98,10 +109,11 @@ def _products(a: Tensor, reverse: bool) -> Tensor:
 
 def _step(a: Tensor, u: Tensor, reverse: bool) -> Tensor:
     """Go through the last axis of positions, one after the other."""
-    x = u.clone(memory_format=torch.contiguous_format)
-    here = x.unbind(-2)
-    decays = a.expand(*a.shape[:-2], len(here), -1).unbind(-2)
-    order = range(len(here))
-    for before, now in pairwise(reversed(order) if reverse else order):
-        here[now].addcmul_(decays[now], here[before])
+    x = torch.empty_like(u, memory_format=torch.contiguous_format)
+    inputs, states = u.unbind(-2), x.unbind(-2)
+    decays = a.expand(*a.shape[:-2], len(states), -1).unbind(-2)
+    order = range(len(states))[:: -1 if reverse else 1]
+    states[order[0]].copy_(inputs[order[0]])
+    for before, now in pairwise(order):
+        torch.addcmul(inputs[now], decays[now], states[before], out=states[now])
     return x

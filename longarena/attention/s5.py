@@ -84,7 +84,9 @@ class S5(Mixer):
                 f"choose state={-(-state // (2 * blocks)) * 2 * blocks}"
             )
         eigenvalues, vectors = hippo_normal(state // blocks)
-        eigenvalues, vectors = eigenvalues.repeat(blocks), torch.block_diag(*[vectors] * blocks)
+        # the same in every block
+        eigenvalues = eigenvalues.repeat(blocks)
+        vectors = torch.kron(torch.eye(blocks, dtype=vectors.dtype), vectors)
         b = vectors.mH @ lecun_normal((state, width), state).to(vectors.dtype)
         directions = 1 if place.causal else 2
         c = torch.view_as_complex(lecun_normal((directions, width, state, 2), state))

@@ -84,19 +84,17 @@ class S5(Mixer):
                 f"choose state={-(-state // (2 * blocks)) * 2 * blocks}"
             )
         eigenvalues, vectors = hippo_normal(state // blocks)
-        # the same in every block
         eigenvalues = eigenvalues.repeat(blocks)
-        vectors = torch.kron(torch.eye(blocks, dtype=vectors.dtype), vectors)
-        b = vectors.mH @ lecun_normal((state, width), state).to(vectors.dtype)
         directions = 1 if place.causal else 2
-        c = torch.view_as_complex(lecun_normal((directions, width, state, 2), state))
+        b = lecun_normal((blocks, state // blocks, width), state).to(vectors.dtype)
+        c = lecun_normal((directions, width, blocks, state // blocks, 2), state)
 
         self.lambda_real = nn.Parameter(eigenvalues.real.float())
         self.lambda_imag = nn.Parameter(eigenvalues.imag.float())
         low, high = math.log(options.dt_min), math.log(options.dt_max)
         self.log_dt = nn.Parameter(low + (high - low) * torch.rand(state // 2))
-        self.b = nn.Parameter(_parts(b))
-        self.c = nn.Parameter(_parts(c.to(vectors.dtype) @ vectors))
+        self.b = nn.Parameter(_parts((vectors.mH @ b).flatten(0, 1)))
+        self.c = nn.Parameter(_parts((torch.view_as_complex(c.double()) @ vectors).flatten(2)))
         self.skip = nn.Parameter(torch.randn(width))
         self.gate = lecun_linear(width, width)
 

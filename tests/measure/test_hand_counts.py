@@ -93,6 +93,11 @@ def mega(z, hidden, chunk):
     return maps + N * chunk * (z + hidden)
 
 
+def system(numbers):
+    """Into a state of so many real numbers, and out of it twice: both ways."""
+    return 3 * N * D * numbers
+
+
 # mechanism: its options, the Mult-Adds of attention, those of convolution
 HAND_COUNTS = {
     "transformer": ({}, PROJECTIONS + attend(N, N), 0),
@@ -153,6 +158,10 @@ HAND_COUNTS = {
         mega(8, 2 * D, 16),
         transforms() + 2 * D * 10 * 4 * 10,
     ),
+    # a state of 24 has 12 complex numbers; the gate is one map
+    "s5": ({"state": 24}, system(24) + N * D**2, 0),
+    # a state of 24 complex numbers; the gated unit is two maps
+    "lru": ({"state": 24}, system(48) + 2 * N * D**2, 0),
 }
 
 

@@ -76,7 +76,7 @@ def test_a_byte_per_number_is_kept_for_the_backward_pass():
     kept = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
         Dropout(0.3)(torch.ones(5, 7, requires_grad=True))
-    assert [(tensor.shape, tensor.dtype) for tensor in kept] == [((5, 7), torch.bool)]
+    assert [(tensor.shape, tensor.dtype) for tensor in kept] == [((5, 7), torch.uint8)]
 
 
 def test_nothing_is_drawn_where_nothing_is_dropped():

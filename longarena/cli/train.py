@@ -105,9 +105,10 @@ def describe(record: "RunRecord") -> list[str]:
     name = f"{recipe.task.name} {recipe.model.mixer} seed {recipe.seed} ({record.id})"
     if metrics.test is None or metrics.valid is None:
         return [f"{name}: {record.outcome} at step {metrics.steps}"]
+    part = f" on {metrics.valid.examples:,} examples" if recipe.validate_on else ""
     return [
         f"{name}: {record.outcome} "
-        f"(without a model {write(metrics.level)}, validation {write(metrics.valid.value)})",
+        f"(without a model {write(metrics.level)}, validation {write(metrics.valid.value)}{part})",
         f"  {metrics.steps_per_second:.2f} steps/s, {metrics.tokens_per_second:,.0f} tokens/s, "
         f"{metrics.parameters:,} parameters, {metrics.padding_share:.1%} padding",
     ]

@@ -10,6 +10,7 @@ from longarena.attention import Mixer
 from longarena.data.batches import round_up
 from longarena.errors import UserError
 from longarena.model.config import ModelConfig, Positions
+from longarena.model.dropout import Dropout
 from longarena.model.embedding import Embedding, ValueEmbedding
 from longarena.model.encoder import Encoder, build_mixers
 from longarena.shapes import Ids
@@ -46,7 +47,7 @@ class Backbone(nn.Module):
         positions: Positions = "none" if mixers[0].has_own_positions else config.positions
         max_length = length + self.num_prepended
         self.embedding = Embedding(token, config.width, max_length, positions)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.encoder = Encoder(config, mixers)
         self.num_cut_off = 0 if has_cls else self.num_prepended
 

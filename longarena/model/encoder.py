@@ -23,6 +23,7 @@ from longarena import attention
 from longarena.attention import Mixer
 from longarena.errors import UserError
 from longarena.model.config import ModelConfig
+from longarena.model.dropout import Dropout
 from longarena.model.norms import NORMS
 from longarena.model.reversible import run_reversible
 from longarena.shapes import Mask, Tokens
@@ -39,7 +40,7 @@ class FeedForward(nn.Sequential):
         for linear in (widen, narrow):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
-        super().__init__(widen, nn.GELU(), nn.Dropout(dropout), narrow, nn.Dropout(dropout))
+        super().__init__(widen, nn.GELU(), Dropout(dropout), narrow, Dropout(dropout))
         self.chunks = chunks
 
     def forward(self, x: Tokens) -> Tokens:
@@ -61,7 +62,7 @@ class MixingLayer(nn.Module):
         super().__init__()
         self.mixer_norm = NORMS[config.norm](config.width)
         self.mixer = mixer
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         return x + self.mix(x, mask)

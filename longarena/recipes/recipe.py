@@ -61,7 +61,8 @@ class Recipe(Options):
     """Everything that decides a run's numbers.
 
     A batch is computed in `accumulate` parts, which needs less memory for the same update. Training
-    ends early after `patience` validations in a row without a better score.
+    ends early after `patience` validations in a row without a better score. A validation is of
+    `validate_on` examples, None means of the whole split; the test split is always whole.
     """
 
     preset: str
@@ -74,6 +75,7 @@ class Recipe(Options):
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     steps: int = Field(gt=0)
     evaluate_every: int = Field(gt=0)
+    validate_on: int | None = Field(None, gt=0)
     patience: int | None = Field(None, gt=0)
     log_every: int = Field(gt=0)
     checkpoint_every: int = Field(gt=0)

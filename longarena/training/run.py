@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from longarena.data.batches import Batch, TrainingBatches, one_ahead
-from longarena.data.dataset import Dataset
+from longarena.data.dataset import Dataset, Split
+from longarena.data.sample import sample
 from longarena.options import Value
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe
@@ -94,7 +95,7 @@ class Run:
         self.recipe, self.folder = recipe, folder
         self.learner = build_learner(recipe, task.signature, self.fabric)
         self.metric = self.learner.track.metric
-        self.valid = data.split("valid")
+        self.valid = self._validation_examples(data)
         self.batches = TrainingBatches(data.split("train"), recipe.batch_size, recipe.seed)
         self.state = self._resume()
         # it stays on the device until it is read, so that no step waits for it
@@ -137,6 +138,14 @@ class Run:
         if until is not None:
             self._save()
         return "finished"
+
+    def _validation_examples(self, data: Dataset) -> Split:
+        """Take what the recipe validates on, and say so if that is not all there is."""
+        whole = data.split("valid")
+        taken = sample(whole, self.recipe.validate_on)
+        if len(taken) < len(whole):
+            self.progress.say(f"validating on {len(taken):,} of {len(whole):,} examples")
+        return taken
 
     def _is_asked(self, stop: StopRequest) -> bool:
         """Tell whether any process was asked to stop, so that all stop together."""

@@ -142,6 +142,16 @@ def test_evaluating_a_run_repeats_its_score_and_changes_nothing(tmp_path):
     assert folder.log.read_text() == log
 
 
+def test_validation_can_be_of_a_part_and_the_test_is_of_all(finished, tmp_path):
+    said = []
+    progress = type("Told", (run_module.Progress,), {"say": lambda self, line: said.append(line)})()
+    part = train(small_recipe("linear", "validate_on=3"), tmp_path / "part", progress=progress)
+    whole = finished.metrics.valid.examples
+    assert part.metrics.valid.examples == 3 < whole
+    assert part.metrics.test.examples == finished.metrics.test.examples
+    assert said == [f"validating on 3 of {whole} examples"]
+
+
 def test_an_unknown_run_is_answered_with_the_known_ones(finished, tmp_path):
     with pytest.raises(UserError, match=finished.id):
         find_run(tmp_path / "runs", "zzzz")

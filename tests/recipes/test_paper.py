@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from longarena.attention import MIXERS
+from longarena.attention import CARDS, MIXERS
 from longarena.cli.main import main
 from longarena.model.encoder import build_mixers
 from longarena.recipes.presets import preset
@@ -106,7 +106,9 @@ def test_every_pair_is_a_model_that_can_be_built(task, mixer):
     assert (optimiser.beta_1, optimiser.beta_2, optimiser.epsilon) == (0.9, 0.98, 1e-9)
     mixers = build_mixers(recipe.model, max_length=64, seed=1)
     sizes = {(mixer.place.width, mixer.place.head_size) for mixer in mixers}
-    assert sizes == {(recipe.model.width, recipe.model.qkv_width // recipe.model.num_heads)}
+    model = recipe.model
+    assert (model.qkv_width is not None) == CARDS[mixer].has_qkv
+    assert sizes == {(model.width, (model.qkv_width or model.width) // model.num_heads)}
 
 
 def test_every_pair_has_an_id_of_its_own():

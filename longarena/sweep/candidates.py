@@ -36,6 +36,7 @@ FIXED = {
     "model.mixer",
     "steps",
     "evaluate_every",
+    "validate_on",
     "patience",
     "log_every",
     "checkpoint_every",

@@ -19,7 +19,7 @@ from longarena.recipes.recipe import Recipe
 
 # for a task from outside, about which nothing is known
 OUTSIDE = Portion(
-    32, 1000, num_validations=8, validate_on=1000, rate=3e-3, slow_rate=1e-3, norm="batch"
+    32, 1000, num_validations=8, validate_on=1000, rate=1e-2, slow_rate=1e-3, norm="batch"
 )
 
 PORTIONS = {
@@ -35,7 +35,7 @@ PORTIONS = {
     "pathfinder": replace(
         OUTSIDE,
         batch_size=64,
-        steps=2000,
+        steps=3000,
         size=0.5,
         options={"side": 16, "difficulty": 4},
         input="value",

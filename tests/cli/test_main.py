@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 from cli.commands import SMALL_WORDS, assert_refused
 
-from longarena.attention import MIXERS
+from longarena.attention import CARDS, MIXERS
 from longarena.cli import tour
 from longarena.recipes.presets import preset
 from longarena.recipes.recipe import override
@@ -125,6 +125,16 @@ def test_the_tour_goes_all_the_way(run, tmp_path):
         (mixer, length) for mixer in ("linear", "transformer") for length in (64, 128)
     }
     assert all(run.id in page.read_text() for run in records.runs)
+
+
+def test_the_tour_measures_one_mechanism_of_every_family():
+    names = tour.chosen("")
+    assert names[0] == "transformer"
+    assert sorted(CARDS[name].family for name in names) == sorted(
+        {c.family for c in CARDS.values()}
+    )
+    assert tour.chosen("linear,local") == ["linear", "local"]
+    assert tour.chosen("all") == list(CARDS)
 
 
 @pytest.fixture

@@ -101,8 +101,11 @@ def test_the_synthesizer_refuses_without_dot_products():
         make("synthesizer", {"variant": "dense"}, rotary=True)
 
 
-def test_those_that_refuse_are_these():
-    assert REFUSING == ["compressive", "set-transformer", "transformer-xl"]
+def test_those_that_refuse_have_no_queries_or_positions_of_their_own():
+    with_queries = [name for name in REFUSING if MIXERS[name].card.has_qkv]
+    others = [name for name in with_queries if not MIXERS[name].has_own_positions]
+    assert others == ["set-transformer"]
+    assert {"compressive", "transformer-xl"} <= set(with_queries)
 
 
 def test_heads_of_odd_size_are_refused():

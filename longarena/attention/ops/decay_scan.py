@@ -1,0 +1,130 @@
+"""Linear attention that forgets: a scan with decays, in chunks.
+
+Each token adds k v^T to a state that fades by a factor a from token to token, and reads the state
+with its query:
+
+    S_i = a_i S_{i-1} + k_i v_i^T      y_i = q_i S_i = sum_{j <= i} (a_{j+1} ... a_i) (q_i . k_j) v_j
+
+The row is cut into chunks. Inside a chunk the small matrix of decays is written out; what lies
+before the chunk arrives as one state. From the end to the start it is the same with the state of
+the chunks that follow.
+
+Paper:  Sun et al. (2023), https://arxiv.org/abs/2307.08621 (eq. 7); for decays that depend on the
+        token, Dao and Gu (2024), https://arxiv.org/abs/2405.21060 (section 6)
+Cost:   time O(N (c d + d^2)), memory O(N (c + d) + (N / c) d^2), per head of size d in chunks of c.
+Choice: decays come as logarithms, and only sums of them are exponentiated, never differences: a sum
+        of negative numbers cannot overflow, nor lose a small one beside large ones.
+Choice: a padded token has no key. It needs no decay of 1, for padding stands at the end of a row:
+        forwards nothing real comes after it, and backwards the state before it is zero.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from einops import rearrange
+from jaxtyping import Float
+from torch import Tensor
+
+from longarena.shapes import Values
+
+CHUNK = 64
+
+
+@dataclass(frozen=True)
+class Decays:
+    """The decays of all chunks; each is a factor between 0 and 1.
+
+    `within` fades token j on its way to token i of the same chunk, `leaving` from token j to the
+    edge of the chunk, `arriving` from the edge to token i, `whole` from edge to edge.
+    """
+
+    within: Tensor
+    leaving: Tensor
+    arriving: Tensor
+    whole: Tensor
+
+
+def decay_scan(
+    q: Float[Tensor, "batch #heads length size"],
+    k: Float[Tensor, "batch #heads length size"],
+    v: Values,
+    forward: Float[Tensor, "#batch heads #length"],
+    backward: Float[Tensor, "#batch heads #length"] | None = None,
+    chunk: int = CHUNK,
+) -> Values:
+    """Attend to earlier tokens and, if there are decays `backward`, to later ones as well.
+
+    The decays are logarithms, none above zero: `forward[i]` is the step from token i - 1 to token
+    i, `backward[i]` that from token i + 1 to token i. A length of 1 stands for the same decay at
+    every token. Every token sees itself once.
+
+    >>> q = k = torch.ones(1, 1, 4, 1)
+    >>> v = torch.tensor([8.0, 0.0, 0.0, 0.0]).reshape(1, 1, 4, 1)
+    >>> decay_scan(q, k, v, torch.full((1, 1, 1), 0.5).log()).flatten().tolist()
+    [8.0, 4.0, 2.0, 1.0]
+    """
+    length = v.shape[2]
+    size = min(chunk, length)
+    q, k, v = (in_chunks(t, size) for t in (q, k, v))
+    decays = [forward_decays(logarithms_in_chunks(forward, size))]
+    if backward is not None:
+        decays.append(backward_decays(logarithms_in_chunks(backward, size)))
+
+    within = decays[0].within
+    if backward is not None:
+        within = within + decays[1].within - torch.eye(size, dtype=v.dtype, device=v.device)
+    y = (q @ k.mT * within) @ v
+    for decay, is_reversed in zip(decays, (False, True), strict=False):
+        added = (k * decay.leaving).mT @ v
+        y = y + (q * decay.arriving) @ arriving_states(added, decay.whole, is_reversed)
+    return rearrange(y, "b h c n d -> b h (c n) d")[:, :, :length]
+
+
+def in_chunks(x: Tensor, size: int) -> Tensor:
+    """Cut a sequence into chunks of `size` tokens; zeros fill the last one."""
+    return rearrange(F.pad(x, (0, 0, 0, -x.shape[2] % size)), "b h (c n) d -> b h c n d", n=size)
+
+
+def logarithms_in_chunks(x: Tensor, size: int) -> Tensor:
+    """Cut logarithms of decays into chunks; a decay that never changes needs one chunk only."""
+    if x.shape[2] == 1:
+        return x[..., None].expand(-1, -1, -1, size)
+    return in_chunks(x[..., None], size).squeeze(-1)
+
+
+def forward_decays(steps: Tensor) -> Decays:
+    """Make the decays from left to right, given their logarithms at every token."""
+    sums = segment_sums(steps)
+    arriving = (sums[..., :, :1] + steps[..., :1, None]).exp()
+    return Decays(sums.exp(), sums[..., -1, :, None].exp(), arriving, arriving[..., -1:, :])
+
+
+def backward_decays(steps: Tensor) -> Decays:
+    """Make the decays from right to left: token i is reached from token i + 1."""
+    sums = segment_sums(steps.roll(1, dims=-1)).mT
+    arriving = (sums[..., :, -1:] + steps[..., -1:, None]).exp()
+    return Decays(sums.exp(), sums[..., 0, :, None].exp(), arriving, arriving[..., :1, :])
+
+
+def segment_sums(steps: Tensor) -> Tensor:
+    """Sum the steps after j up to i for every pair of tokens; minus infinity where i < j.
+
+    >>> segment_sums(torch.tensor([1.0, 2.0, 4.0])).tolist()
+    [[0.0, -inf, -inf], [2.0, 0.0, -inf], [6.0, 4.0, 0.0]]
+    """
+    size = steps.shape[-1]
+    steps = steps[..., None].expand(*steps.shape, size)
+    is_later = torch.ones(size, size, dtype=torch.bool, device=steps.device).tril()
+    sums = steps.tril(-1).cumsum(dim=-2)
+    return sums.masked_fill(~is_later, -torch.inf)
+
+
+def arriving_states(added: Tensor, whole: Tensor, is_reversed: bool) -> Tensor:
+    """Give each chunk the state that the chunks before it leave, or those after it."""
+    order = slice(None, None, -1 if is_reversed else 1)
+    states = [torch.zeros_like(added[:, :, 0])]
+    steps = zip(added.unbind(2)[order], whole.expand_as(added[..., :1]).unbind(2)[order])
+    for chunk, decay in list(steps)[:-1]:
+        states.append(torch.addcmul(chunk, decay, states[-1]))
+    return torch.stack(states[order], dim=2)

@@ -3,7 +3,8 @@
 Each token adds k v^T to a state that fades by a factor a from token to token, and reads the state
 with its query:
 
-    S_i = a_i S_{i-1} + k_i v_i^T      y_i = q_i S_i = sum_{j <= i} (a_{j+1} ... a_i) (q_i . k_j) v_j
+    S_i = a_i S_{i-1} + k_i v_i^T
+    y_i = q_i S_i = sum_{j <= i} (a_{j+1} ... a_i) (q_i . k_j) v_j
 
 The row is cut into chunks. Inside a chunk the small matrix of decays is written out; what lies
 before the chunk arrives as one state. From the end to the start it is the same with the state of
@@ -32,8 +33,23 @@ CHUNK = 64
 
 
 @dataclass(frozen=True)
+class ScanPlan:
+    """Queries, keys, and the logarithms of the decays, none of which is above zero.
+
+    `forward[i]` is the step from token i - 1 to token i, `backward[i]` that from token i + 1 to
+    token i; without decays `backward` no token sees a later one. A length of 1 stands for the same
+    decay at every token. Queries and keys may be shared by the heads. A padded token has no key.
+    """
+
+    q: Float[Tensor, "batch #heads length size"]
+    k: Float[Tensor, "batch #heads length size"]
+    forward: Float[Tensor, "#batch heads #length"]
+    backward: Float[Tensor, "#batch heads #length"] | None = None
+
+
+@dataclass(frozen=True)
 class Decays:
-    """The decays of all chunks; each is a factor between 0 and 1.
+    """The decays of all chunks in one direction; each is a factor between 0 and 1.
 
     `within` fades token j on its way to token i of the same chunk, `leaving` from token j to the
     edge of the chunk, `arriving` from the edge to token i, `whole` from edge to edge.
@@ -45,39 +61,25 @@ class Decays:
     whole: Tensor
 
 
-def decay_scan(
-    q: Float[Tensor, "batch #heads length size"],
-    k: Float[Tensor, "batch #heads length size"],
-    v: Values,
-    forward: Float[Tensor, "#batch heads #length"],
-    backward: Float[Tensor, "#batch heads #length"] | None = None,
-    chunk: int = CHUNK,
-) -> Values:
-    """Attend to earlier tokens and, if there are decays `backward`, to later ones as well.
+def decay_scan(plan: ScanPlan, v: Values, chunk: int = CHUNK) -> Values:
+    """Attend from every token to itself, to earlier tokens and, if so planned, to later ones.
 
-    The decays are logarithms, none above zero: `forward[i]` is the step from token i - 1 to token
-    i, `backward[i]` that from token i + 1 to token i. A length of 1 stands for the same decay at
-    every token. Every token sees itself once.
-
-    >>> q = k = torch.ones(1, 1, 4, 1)
-    >>> v = torch.tensor([8.0, 0.0, 0.0, 0.0]).reshape(1, 1, 4, 1)
-    >>> decay_scan(q, k, v, torch.full((1, 1, 1), 0.5).log()).flatten().tolist()
+    >>> one = torch.ones(1, 1, 4, 1)
+    >>> plan = ScanPlan(one, one, forward=torch.full((1, 1, 1), 0.5).log())
+    >>> decay_scan(plan, torch.tensor([8.0, 0.0, 0.0, 0.0]).reshape(1, 1, 4, 1)).flatten().tolist()
     [8.0, 4.0, 2.0, 1.0]
     """
     length = v.shape[2]
     size = min(chunk, length)
-    q, k, v = (in_chunks(t, size) for t in (q, k, v))
-    decays = [forward_decays(logarithms_in_chunks(forward, size))]
-    if backward is not None:
-        decays.append(backward_decays(logarithms_in_chunks(backward, size)))
-
-    within = decays[0].within
-    if backward is not None:
-        within = within + decays[1].within - torch.eye(size, dtype=v.dtype, device=v.device)
-    y = (q @ k.mT * within) @ v
-    for decay, is_reversed in zip(decays, (False, True), strict=False):
-        added = (k * decay.leaving).mT @ v
-        y = y + (q * decay.arriving) @ arriving_states(added, decay.whole, is_reversed)
+    q, k, v = (in_chunks(t, size) for t in (plan.q, plan.k, v))
+    earlier = forward_decays(logarithms_in_chunks(plan.forward, size))
+    within, outside = earlier.within, read_earlier(q, k, v, earlier)
+    if plan.backward is not None:
+        later = backward_decays(logarithms_in_chunks(plan.backward, size))
+        own = torch.eye(size, dtype=v.dtype, device=v.device)
+        within = within + later.within - own
+        outside = outside + read_later(q, k, v, later)
+    y = (q @ k.mT * within) @ v + outside
     return rearrange(y, "b h c n d -> b h (c n) d")[:, :, :length]
 
 
@@ -120,11 +122,22 @@ def segment_sums(steps: Tensor) -> Tensor:
     return sums.masked_fill(~is_later, -torch.inf)
 
 
-def arriving_states(added: Tensor, whole: Tensor, is_reversed: bool) -> Tensor:
-    """Give each chunk the state that the chunks before it leave, or those after it."""
-    order = slice(None, None, -1 if is_reversed else 1)
+def read_earlier(q: Tensor, k: Tensor, v: Tensor, decays: Decays) -> Tensor:
+    """Read what the chunks before each chunk have left."""
+    states = running_states((k * decays.leaving).mT @ v, decays.whole)
+    return (q * decays.arriving) @ states
+
+
+def read_later(q: Tensor, k: Tensor, v: Tensor, decays: Decays) -> Tensor:
+    """Read what the chunks after each chunk have left."""
+    states = running_states(((k * decays.leaving).mT @ v).flip(2), decays.whole.flip(2))
+    return (q * decays.arriving) @ states.flip(2)
+
+
+def running_states(added: Tensor, whole: Tensor) -> Tensor:
+    """Give each chunk the faded sum of what the chunks before it have added."""
+    decays = whole.expand(-1, -1, added.shape[2], -1, -1).unbind(2)
     states = [torch.zeros_like(added[:, :, 0])]
-    steps = zip(added.unbind(2)[order], whole.expand_as(added[..., :1]).unbind(2)[order])
-    for chunk, decay in list(steps)[:-1]:
+    for chunk, decay in zip(added.unbind(2)[:-1], decays[:-1], strict=True):
         states.append(torch.addcmul(chunk, decay, states[-1]))
-    return torch.stack(states[order], dim=2)
+    return torch.stack(states, dim=2)

@@ -1,20 +1,25 @@
 """Linear attention that forgets: a scan with decays, in chunks.
 
-Each token adds k v^T to a state that fades by a factor a from token to token, and reads the state
-with its query:
+Each token adds k v^T to a state that fades from token to token, and reads it with its query:
 
     S_i = a_i S_{i-1} + k_i v_i^T
-    y_i = q_i S_i = sum_{j <= i} (a_{j+1} ... a_i) (q_i . k_j) v_j
+    y_i = q_i S_i = sum_{j <= i} q_i (a_{j+1} ... a_i) k_j^T v_j
 
-The row is cut into chunks. Inside a chunk the small matrix of decays is written out; what lies
-before the chunk arrives as one state. From the end to the start it is the same with the state of
-the chunks that follow.
+The decay a is one number per head, or one per head and token, or one per token and channel of the
+keys, in which case it is a diagonal matrix. The row is cut into chunks. Inside a chunk the products
+of queries and decayed keys are written out; what lies before it arrives as one state. From the end
+to the start it is the same with the state of the chunks that follow.
 
-Paper:  Sun et al. (2023), https://arxiv.org/abs/2307.08621 (eq. 7); for decays that depend on the
-        token, Dao and Gu (2024), https://arxiv.org/abs/2405.21060 (section 6)
+The products of decays grow by doubling: a block of two halves has its queries on the right and its
+keys on the left, and what lies between them is the decay from the key to the middle, times that
+from the middle to the query. Both are at most 1, so nothing overflows, however strong the decay.
+
+Paper:  Sun et al. (2023), https://arxiv.org/abs/2307.08621 (eq. 7); for decays of every token, Dao
+        and Gu (2024), https://arxiv.org/abs/2405.21060 (section 6); for decays of every channel,
+        Yang et al. (2023), https://arxiv.org/abs/2312.06635 (section 4)
 Cost:   time O(N (c d + d^2)), memory O(N (c + d) + (N / c) d^2), per head of size d in chunks of c.
-Choice: decays come as logarithms, and only sums of them are exponentiated, never differences: a sum
-        of negative numbers cannot overflow, nor lose a small one beside large ones.
+Choice: halves, not the paper's tiles of 16 with exact differences of logarithms inside: products of
+        decays need no second exponential, and lose no small logarithm beside a large one.
 Choice: a padded token has no key. It needs no decay of 1, for padding stands at the end of a row:
         forwards nothing real comes after it, and backwards the state before it is zero.
 """
@@ -38,49 +43,68 @@ class ScanPlan:
 
     `forward[i]` is the step from token i - 1 to token i, `backward[i]` that from token i + 1 to
     token i; without decays `backward` no token sees a later one. A length of 1 stands for the same
-    decay at every token. Queries and keys may be shared by the heads. A padded token has no key.
+    decay at every token, a size of 1 for the same in every channel. Queries and keys may be shared
+    by the heads. A padded token has no key.
     """
 
     q: Float[Tensor, "batch #heads length size"]
     k: Float[Tensor, "batch #heads length size"]
-    forward: Float[Tensor, "#batch heads #length"]
-    backward: Float[Tensor, "#batch heads #length"] | None = None
+    forward: Float[Tensor, "#batch heads #length #size"]
+    backward: Float[Tensor, "#batch heads #length #size"] | None = None
 
 
 @dataclass(frozen=True)
-class Decays:
-    """The decays of all chunks in one direction; each is a factor between 0 and 1.
+class Fading:
+    """The decays along every chunk: from its start through a token, and after a token to its end.
 
-    `within` fades token j on its way to token i of the same chunk, `leaving` from token j to the
-    edge of the chunk, `arriving` from the edge to token i, `whole` from edge to edge.
+    Products of neither or one decay are 1, so both are between 0 and 1.
     """
 
-    within: Tensor
-    leaving: Tensor
-    arriving: Tensor
-    whole: Tensor
+    through: Tensor
+    after: Tensor
 
 
 def decay_scan(plan: ScanPlan, v: Values, chunk: int = CHUNK) -> Values:
     """Attend from every token to itself, to earlier tokens and, if so planned, to later ones.
 
     >>> one = torch.ones(1, 1, 4, 1)
-    >>> plan = ScanPlan(one, one, forward=torch.full((1, 1, 1), 0.5).log())
+    >>> plan = ScanPlan(one, one, forward=torch.full((1, 1, 1, 1), 0.5).log())
     >>> decay_scan(plan, torch.tensor([8.0, 0.0, 0.0, 0.0]).reshape(1, 1, 4, 1)).flatten().tolist()
     [8.0, 4.0, 2.0, 1.0]
     """
     length = v.shape[2]
-    size = min(chunk, length)
+    size = min(chunk, 1 << (length - 1).bit_length())
     q, k, v = (in_chunks(t, size) for t in (plan.q, plan.k, v))
-    earlier = forward_decays(logarithms_in_chunks(plan.forward, size))
-    within, outside = earlier.within, read_earlier(q, k, v, earlier)
-    if plan.backward is not None:
-        later = backward_decays(logarithms_in_chunks(plan.backward, size))
-        own = torch.eye(size, dtype=v.dtype, device=v.device)
-        within = within + later.within - own
-        outside = outside + read_later(q, k, v, later)
-    y = (q @ k.mT * within) @ v + outside
+    forward, backward = (decays_in_chunks(t, size) for t in (plan.forward, plan.backward))
+    y = scan_chunks(q, k, v, forward, backward)
     return rearrange(y, "b h c n d -> b h (c n) d")[:, :, :length]
+
+
+def scan_chunks(
+    q: Tensor, k: Tensor, v: Tensor, forward: Tensor, backward: Tensor | None
+) -> Tensor:
+    """Scan chunks of the shape (batch, heads, chunk, token, channel)."""
+    # if all channels fade alike, the decays alone are written out
+    is_shared = forward.shape[-1] == 1
+    left, right = (torch.ones_like(forward),) * 2 if is_shared else (k, q)
+
+    scores, fading = faded_products(right, left, forward)
+    added = (k * fading.after).mT @ v
+    states = running_states(added, fading.through[..., -1:, :].mT)
+    outside = (q * fading.through) @ states
+    if backward is not None:
+        # the step to token i from token i + 1, seen from the other end
+        mirrored, fading = faded_products(
+            left, right, F.pad(backward[..., :-1, :], (0, 0, 1, 0), value=1.0)
+        )
+        scores = scores + mirrored.mT.triu(1)
+        edge = backward[..., -1:, :]
+        added = (k * fading.through).mT @ v
+        states = running_states(added, (fading.through[..., -1:, :] * edge).mT, is_reversed=True)
+        outside = outside + (q * (fading.after * edge)) @ states
+    if is_shared:
+        scores = q @ k.mT * scores
+    return scores @ v + outside
 
 
 def in_chunks(x: Tensor, size: int) -> Tensor:
@@ -88,56 +112,46 @@ def in_chunks(x: Tensor, size: int) -> Tensor:
     return rearrange(F.pad(x, (0, 0, 0, -x.shape[2] % size)), "b h (c n) d -> b h c n d", n=size)
 
 
-def logarithms_in_chunks(x: Tensor, size: int) -> Tensor:
-    """Cut logarithms of decays into chunks; a decay that never changes needs one chunk only."""
-    if x.shape[2] == 1:
-        return x[..., None].expand(-1, -1, -1, size)
-    return in_chunks(x[..., None], size).squeeze(-1)
+def decays_in_chunks(logarithms: Tensor | None, size: int) -> Tensor | None:
+    """Cut the decays into chunks; those that never change need one chunk only."""
+    if logarithms is None:
+        return None
+    if logarithms.shape[2] == 1:
+        return logarithms.exp()[:, :, None].expand(-1, -1, -1, size, -1)
+    return in_chunks(logarithms, size).exp()
 
 
-def forward_decays(steps: Tensor) -> Decays:
-    """Make the decays from left to right, given their logarithms at every token."""
-    sums = segment_sums(steps)
-    arriving = (sums[..., :, :1] + steps[..., :1, None]).exp()
-    return Decays(sums.exp(), sums[..., -1, :, None].exp(), arriving, arriving[..., -1:, :])
+def faded_products(q: Tensor, k: Tensor, decay: Tensor) -> tuple[Tensor, Fading]:
+    """Double blocks, from single tokens to whole chunks, whose length must be a power of two."""
+    through, after = decay[..., None, :], torch.ones_like(decay)[..., None, :]
+    scores = (q * k).sum(-1)[..., None, None]
+    while scores.shape[-3] > 1:
+        half = scores.shape[-1]
+        left_key = rearrange(k, "... (b two n) d -> two ... b n d", two=2, n=half)[0]
+        right_query = rearrange(q, "... (b two n) d -> two ... b n d", two=2, n=half)[1]
+        (to_left, to_right), (from_left, from_right) = pairs(through), pairs(after)
+        between = (right_query * to_right) @ (left_key * from_left).mT
+
+        above, below = pairs(scores)
+        above = F.pad(above, (0, half))
+        scores = torch.cat([above, torch.cat([between, below], -1)], -2)
+        through = torch.cat([to_left, to_right * to_left[..., -1:, :]], -2)
+        after = torch.cat([from_left * to_right[..., -1:, :], from_right], -2)
+    return scores.squeeze(-3), Fading(through.squeeze(-3), after.squeeze(-3))
 
 
-def backward_decays(steps: Tensor) -> Decays:
-    """Make the decays from right to left: token i is reached from token i + 1."""
-    sums = segment_sums(steps.roll(1, dims=-1)).mT
-    arriving = (sums[..., :, -1:] + steps[..., -1:, None]).exp()
-    return Decays(sums.exp(), sums[..., 0, :, None].exp(), arriving, arriving[..., :1, :])
+def pairs(blocks: Tensor) -> tuple[Tensor, Tensor]:
+    """Separate blocks 0, 2, 4 ... from blocks 1, 3, 5 ..."""
+    left, right = rearrange(blocks, "... (b two) n d -> two ... b n d", two=2)
+    return left, right
 
 
-def segment_sums(steps: Tensor) -> Tensor:
-    """Sum the steps after j up to i for every pair of tokens; minus infinity where i < j.
-
-    >>> segment_sums(torch.tensor([1.0, 2.0, 4.0])).tolist()
-    [[0.0, -inf, -inf], [2.0, 0.0, -inf], [6.0, 4.0, 0.0]]
-    """
-    size = steps.shape[-1]
-    steps = steps[..., None].expand(*steps.shape, size)
-    is_later = torch.ones(size, size, dtype=torch.bool, device=steps.device).tril()
-    sums = steps.tril(-1).cumsum(dim=-2)
-    return sums.masked_fill(~is_later, -torch.inf)
-
-
-def read_earlier(q: Tensor, k: Tensor, v: Tensor, decays: Decays) -> Tensor:
-    """Read what the chunks before each chunk have left."""
-    states = running_states((k * decays.leaving).mT @ v, decays.whole)
-    return (q * decays.arriving) @ states
-
-
-def read_later(q: Tensor, k: Tensor, v: Tensor, decays: Decays) -> Tensor:
-    """Read what the chunks after each chunk have left."""
-    states = running_states(((k * decays.leaving).mT @ v).flip(2), decays.whole.flip(2))
-    return (q * decays.arriving) @ states.flip(2)
-
-
-def running_states(added: Tensor, whole: Tensor) -> Tensor:
-    """Give each chunk the faded sum of what the chunks before it have added."""
-    decays = whole.expand(-1, -1, added.shape[2], -1, -1).unbind(2)
-    states = [torch.zeros_like(added[:, :, 0])]
-    for chunk, decay in zip(added.unbind(2)[:-1], decays[:-1], strict=True):
+def running_states(added: Tensor, whole: Tensor, is_reversed: bool = False) -> Tensor:
+    """Give each chunk the faded sum of what the chunks before it, or after it, have added."""
+    order = slice(None, None, -1 if is_reversed else 1)
+    chunks = added.unbind(2)[order]
+    decays = whole.expand(-1, -1, len(chunks), -1, -1).unbind(2)[order]
+    states = [torch.zeros_like(chunks[0])]
+    for chunk, decay in zip(chunks[:-1], decays[:-1], strict=True):
         states.append(torch.addcmul(chunk, decay, states[-1]))
-    return torch.stack(states, dim=2)
+    return torch.stack(states[order], dim=2)

@@ -1,0 +1,134 @@
+"""Gated linear attention: every token says how fast each channel of the memory fades.
+
+    S_i = diag(a_i) S_{i-1} + k_i v_i^T      y_i = q_i S_i / sqrt(d)
+    a_i = sigmoid(W_2 W_1 x_i + b)^(1 / tau)
+
+W_1 has few rows, so the decays cost few parameters; tau keeps them near 1. Each head is normed and
+gated by its token: output(norm(y) * swish(gate(x))). With `lion` it is LION-S instead (`lion.py`).
+
+Paper:  Yang et al. (2023), https://arxiv.org/abs/2312.06635 (section 4.4)
+Cost:   time O(N (c d + d^2)), memory O(N d + (N / c) d^2), per head of size d in chunks of c.
+Choice: in both directions as in ViG (Liao et al. 2024, https://arxiv.org/abs/2405.18425): queries,
+        keys, values and W_1 are shared, W_2 and b are not, and the two answers are added before the
+        norm. Both contain the present token, which so counts twice.
+Choice: keys are half as wide as values, as the authors have it.
+Choice: projections start as everywhere here; the authors' start is smaller, which the norm cancels.
+"""
+
+import torch.nn.functional as F
+from einops import rearrange
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.lion import LionForm
+from longarena.attention.ops.decay_scan import ScanPlan, decay_scan
+from longarena.attention.ops.projection import projection
+from longarena.errors import UserError
+from longarena.options import Options
+from longarena.shapes import Mask, Tokens, Values
+
+NORM_EPSILON = 1e-5
+
+
+class GlaOptions(Options):
+    """How slowly the memory fades, and how wide keys and the map to the decays are."""
+
+    tau: float = Field(16.0, gt=0)
+    rank: int = Field(16, ge=1)
+    key_expansion: float = Field(0.5, gt=0)
+    lion: bool = False
+
+    @model_validator(mode="after")
+    def _only_what_the_form_has(self) -> "GlaOptions":
+        for name in self.model_fields_set - {"lion"} if self.lion else ():
+            raise ValueError(f"LION-S has no {name}; leave it out")
+        return self
+
+
+class GatedForm(nn.Module):
+    """Queries, keys and decays of gated linear attention, and the norm and gate that follow."""
+
+    def __init__(self, place: Place, options: GlaOptions) -> None:
+        super().__init__()
+        self.place, self.tau = place, options.tau
+        keys = key_width(place, options.key_expansion)
+        self.query, self.key = (projection(place.width, keys) for _ in range(2))
+        self.gate = projection(place.width, place.qkv_width)
+        self.norm = nn.RMSNorm(place.head_size, eps=NORM_EPSILON)
+        self.decay = LowRank(place.width, options.rank, keys if place.causal else 2 * keys)
+
+    def plan(self, x: Tokens, mask: Mask) -> ScanPlan:
+        """Compare tokens channel by channel."""
+        q, k = (self.split(project(x)) for project in (self.query, self.key))
+        scale = mask[:, None, :, None] * k.shape[-1] ** -0.5
+        decays = F.logsigmoid(self.decay(x)) / self.tau
+        forward, *backward = decays.split(self.key.out_features, dim=-1)
+        return ScanPlan(q, k * scale.to(k.dtype), self.split(forward), *map(self.split, backward))
+
+    def apply(self, plan: ScanPlan, v: Values) -> Values:  # type: ignore[override]
+        """Scan once, or once in each direction."""
+        y = decay_scan(plan, v)
+        if plan.backward is None:
+            return y
+        return y + (plan.q * plan.k).sum(-1, keepdim=True) * v
+
+    def finish(self, y: Tokens, x: Tokens) -> Tokens:
+        """Norm every head and open or close its channels."""
+        heads = rearrange(y, "b n (h d) -> b n h d", h=self.place.num_heads)
+        return self.norm(heads).flatten(-2) * F.silu(self.gate(x))
+
+    def split(self, x: Tokens) -> Tensor:
+        """Cut the channels into heads."""
+        return rearrange(x, "b n (h d) -> b h n d", h=self.place.num_heads)
+
+
+class LowRank(nn.Module):
+    """Two linear maps with few channels between them; the second has a bias."""
+
+    def __init__(self, width_in: int, rank: int, width_out: int) -> None:
+        super().__init__()
+        self.inner = projection(width_in, rank)
+        self.outer = nn.Linear(rank, width_out)
+        nn.init.xavier_uniform_(self.outer.weight)
+        nn.init.zeros_(self.outer.bias)
+
+    def forward(self, x: Tokens) -> Tokens:
+        y: Tensor = self.outer(self.inner(x))
+        return y
+
+
+class GatedLinearAttention(Attention[ScanPlan]):
+    """Gated linear attention, or LION-S: values and output around one of two forms."""
+
+    card = CARDS["gla"]
+    options_type = GlaOptions
+    projections = ("value", "output")
+    has_own_positions = True
+
+    def __init__(self, place: Place, options: GlaOptions, previous: Mixer | None = None) -> None:
+        super().__init__(place, options, previous)
+        self.form = LionForm(place) if options.lion else GatedForm(place, options)
+
+    def plan(self, x: Tokens, mask: Mask) -> ScanPlan:
+        return self.form.plan(x, mask)
+
+    def apply(self, plan: ScanPlan, v: Values) -> Values:  # type: ignore[override]
+        return self.form.apply(plan, v)
+
+    def forward(self, x: Tokens, mask: Mask) -> Tokens:
+        y = self.apply(self.plan(x, mask), self.split(self.value(x)))
+        merged: Tensor = self.output(self.form.finish(rearrange(y, "b h n d -> b n (h d)"), x))
+        return merged
+
+
+def key_width(place: Place, expansion: float) -> int:
+    """Give the width of the keys, which the heads must be able to share."""
+    width = place.qkv_width * expansion
+    if width % place.num_heads or width < place.num_heads:
+        raise UserError(
+            f"{expansion} times qkv_width {place.qkv_width} is not a multiple of "
+            f"{place.num_heads} heads; choose another key_expansion"
+        )
+    return int(width)

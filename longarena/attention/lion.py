@@ -1,7 +1,7 @@
 """LION-S: linear attention in both directions, with one learned decay per head and token.
 
     y_i = sum_j M_ij phi(q_i) . phi(k_j) v_j / sum_j M_ij phi(q_i) . phi(k_j)
-    M_ij = l_j ... l_(i-1) if j < i, 1 if j = i, l_(i+1) ... l_j if j > i, where l = sigmoid(W x + b)
+    M_ij = l_j ... l_(i-1) if j < i, 1 if j = i, l_(i+1) ... l_j if j > i, with l = sigmoid(W x + b)
     phi(x) = silu(x) + 1/2, divided by its length
 
 Positive features make the weights positive, so the normaliser cannot vanish.

@@ -9,8 +9,8 @@ gated by its token: output(norm(y) * swish(gate(x))). With `lion` it is LION-S i
 Paper:  Yang et al. (2023), https://arxiv.org/abs/2312.06635 (section 4.4)
 Cost:   time O(N (c d + d^2)), memory O(N d + (N / c) d^2), per head of size d in chunks of c.
 Choice: in both directions as in ViG (Liao et al. 2024, https://arxiv.org/abs/2405.18425): queries,
-        keys, values and W_1 are shared, W_2 and b are not, and the two answers are added before the
-        norm. Both contain the present token, which so counts twice.
+        keys, values and W_1 are shared, W_2 and b are not, and the norm follows on the mean of the
+        two answers. Both contain the present token, which so counts twice.
 Choice: keys are half as wide as values, as the authors have it.
 Choice: projections start as everywhere here; the authors' start is smaller, which the norm cancels.
 """
@@ -62,19 +62,20 @@ class GatedForm(nn.Module):
     def plan(self, x: Tokens, mask: Mask) -> ScanPlan:
         """Compare tokens channel by channel."""
         q, k = (self.split(project(x)) for project in (self.query, self.key))
-        scale = mask[:, None, :, None] * k.shape[-1] ** -0.5
+        share = 1.0 if self.place.causal else 0.5
+        scale = mask[:, None, :, None].to(k.dtype) * (share * k.shape[-1] ** -0.5)
         decays = F.logsigmoid(self.decay(x)) / self.tau
         forward, *backward = decays.split(self.key.out_features, dim=-1)
-        return ScanPlan(q, k * scale.to(k.dtype), self.split(forward), *map(self.split, backward))
+        return ScanPlan(q, k * scale, self.split(forward), *map(self.split, backward))
 
     def apply(self, plan: ScanPlan, v: Values) -> Values:  # type: ignore[override]
-        """Scan once, or once in each direction."""
+        """Scan in one direction, or in both, where the scan counts the present token once."""
         y = decay_scan(plan, v)
         if plan.backward is None:
             return y
         return y + (plan.q * plan.k).sum(-1, keepdim=True) * v
 
-    def finish(self, y: Tokens, x: Tokens) -> Tokens:
+    def finish(self, y: Tensor, x: Tokens) -> Tensor:
         """Norm every head and open or close its channels."""
         heads = rearrange(y, "b n (h d) -> b n h d", h=self.place.num_heads)
         return self.norm(heads).flatten(-2) * F.silu(self.gate(x))
@@ -94,7 +95,7 @@ class LowRank(nn.Module):
         nn.init.xavier_uniform_(self.outer.weight)
         nn.init.zeros_(self.outer.bias)
 
-    def forward(self, x: Tokens) -> Tokens:
+    def forward(self, x: Tokens) -> Tensor:
         y: Tensor = self.outer(self.inner(x))
         return y
 

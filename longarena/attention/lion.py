@@ -56,7 +56,7 @@ class LionForm(nn.Module):
         y = decay_scan(plan, F.pad(v, (0, 1), value=1.0))
         return y[..., :-1] * reciprocal(y[..., -1:])
 
-    def finish(self, y: Tokens, x: Tokens) -> Tokens:
+    def finish(self, y: Tensor, x: Tokens) -> Tensor:
         """Leave the answer as it is."""
         return y
 

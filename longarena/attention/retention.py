@@ -74,9 +74,9 @@ class Retention(Attention[ScanPlan]):
 
     def plan(self, x: Tokens, mask: Mask) -> ScanPlan:
         q, k = (rotate_by_position(self.split(project(x))) for project in (self.query, self.key))
-        scale = mask[:, None, :, None] * self.place.head_size**-0.5
+        scale = mask[:, None, :, None].to(k.dtype) * self.place.head_size**-0.5
         decays = logarithms_of_decays(self.place.num_heads, x)
-        return ScanPlan(q, k * scale.to(k.dtype), decays, None if self.place.causal else decays)
+        return ScanPlan(q, k * scale, decays, None if self.place.causal else decays)
 
     def apply(self, plan: ScanPlan, v: Values) -> Values:  # type: ignore[override]
         return decay_scan(plan, v, CHUNK)

@@ -29,6 +29,7 @@ VARIANTS = [
 
 
 def definition(x, mask, weights, place, options):
+    weights = {key.removeprefix("form."): weight for key, weight in weights.items()}
     x = torch.where(mask[..., None], x, 0.0)
     q, k, v = (
         heads(x, weights[f"{name}.weight"], place.num_heads) for name in ("query", "key", "value")

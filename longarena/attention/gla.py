@@ -24,12 +24,11 @@ from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.lion import LionForm
 from longarena.attention.ops.decay_scan import ScanPlan, decay_scan
+from longarena.attention.ops.gated_norm import gated_norm
 from longarena.attention.ops.projection import projection
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens, Values
-
-NORM_EPSILON = 1e-5
 
 
 class GlaOptions(Options):
@@ -56,7 +55,7 @@ class GatedForm(nn.Module):
         keys = key_width(place, options.key_expansion)
         self.query, self.key = (projection(place.width, keys) for _ in range(2))
         self.gate = projection(place.width, place.qkv_width)
-        self.norm = nn.RMSNorm(place.head_size, eps=NORM_EPSILON)
+        self.norm = nn.RMSNorm(place.head_size)
         self.decay = LowRank(place.width, options.rank, keys if place.causal else 2 * keys)
 
     def plan(self, x: Tokens, mask: Mask) -> ScanPlan:
@@ -75,10 +74,9 @@ class GatedForm(nn.Module):
             return y
         return y + (plan.q * plan.k).sum(-1, keepdim=True) * v
 
-    def finish(self, y: Tensor, x: Tokens) -> Tensor:
-        """Norm every head and open or close its channels."""
-        heads = rearrange(y, "b n (h d) -> b n h d", h=self.place.num_heads)
-        return self.norm(heads).flatten(-2) * F.silu(self.gate(x))
+    def finish(self, y: Values, x: Tokens) -> Tensor:
+        """Norm every head, open or close its channels, and put the heads side by side."""
+        return gated_norm(y, self.gate(x), self.norm.weight)
 
     def split(self, x: Tokens) -> Tensor:
         """Cut the channels into heads."""
@@ -120,8 +118,8 @@ class GatedLinearAttention(Attention[ScanPlan]):
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         y = self.apply(self.plan(x, mask), self.split(self.value(x)))
-        merged: Tensor = self.output(self.form.finish(rearrange(y, "b h n d -> b n (h d)"), x))
-        return merged
+        mixed: Tensor = self.output(self.form.finish(y, x))
+        return mixed
 
 
 def key_width(place: Place, expansion: float) -> int:

@@ -56,9 +56,9 @@ class LionForm(nn.Module):
         y = decay_scan(plan, F.pad(v, (0, 1), value=1.0))
         return y[..., :-1] * reciprocal(y[..., -1:])
 
-    def finish(self, y: Tensor, x: Tokens) -> Tensor:
-        """Leave the answer as it is."""
-        return y
+    def finish(self, y: Values, x: Tokens) -> Tensor:
+        """Put the heads side by side."""
+        return rearrange(y, "b h n d -> b n (h d)")
 
 
 def features(x: Tokens, num_heads: int) -> Heads:

@@ -22,21 +22,19 @@ Choice: values are twice as wide as keys, and the feed-forward is half as wide a
 """
 
 import torch
-import torch.nn.functional as F
-from einops import rearrange
 from pydantic import Field
 from torch import Tensor, nn
 
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.ops.decay_scan import ScanPlan, decay_scan
+from longarena.attention.ops.gated_norm import gated_norm
 from longarena.attention.ops.projection import projection
 from longarena.attention.ops.rotary import rotate_by_position
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens, Values
 
-NORM_EPSILON = 1e-5
 CHUNK = 128
 
 
@@ -67,7 +65,7 @@ class Retention(Attention[ScanPlan]):
         values = place.qkv_width * options.value_expansion
         self.value, self.gate = (projection(place.width, values) for _ in range(2))
         self.output = projection(values, place.width)
-        self.norm = nn.RMSNorm(values // place.num_heads, eps=NORM_EPSILON)
+        self.norm = nn.RMSNorm(values // place.num_heads)
 
     def mlp_width(self, asked: int) -> int:
         return asked // self.value_expansion
@@ -82,9 +80,9 @@ class Retention(Attention[ScanPlan]):
         return decay_scan(plan, v, CHUNK)
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
-        y = self.norm(self.apply(self.plan(x, mask), self.split(self.value(x))))
-        merged: Tensor = self.output(rearrange(y, "b h n d -> b n (h d)") * F.silu(self.gate(x)))
-        return merged
+        y = self.apply(self.plan(x, mask), self.split(self.value(x)))
+        mixed: Tensor = self.output(gated_norm(y, self.gate(x), self.norm.weight))
+        return mixed
 
 
 def logarithms_of_decays(num_heads: int, like: Tensor) -> Tensor:

@@ -31,6 +31,7 @@ import torch.nn.functional as F
 from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from longarena.shapes import Values
 
@@ -53,17 +54,6 @@ class ScanPlan:
     backward: Float[Tensor, "#batch heads #length #size"] | None = None
 
 
-@dataclass(frozen=True)
-class Fading:
-    """The decays along every chunk: from its start through a token, and after a token to its end.
-
-    Products of neither or one decay are 1, so both are between 0 and 1.
-    """
-
-    through: Tensor
-    after: Tensor
-
-
 def decay_scan(plan: ScanPlan, v: Values, chunk: int = CHUNK) -> Values:
     """Attend from every token to itself, to earlier tokens and, if so planned, to later ones.
 
@@ -72,56 +62,59 @@ def decay_scan(plan: ScanPlan, v: Values, chunk: int = CHUNK) -> Values:
     >>> decay_scan(plan, torch.tensor([8.0, 0.0, 0.0, 0.0]).reshape(1, 1, 4, 1)).flatten().tolist()
     [8.0, 4.0, 2.0, 1.0]
     """
+    decays = [plan.forward] if plan.backward is None else [plan.forward, plan.backward]
+    y: Tensor = checkpoint(
+        _scan, plan.q, plan.k, v, chunk, *decays, use_reentrant=False, preserve_rng_state=False
+    )
+    return y
+
+
+def _scan(q: Tensor, k: Tensor, v: Tensor, chunk: int, *logarithms: Tensor) -> Tensor:
     length = v.shape[2]
     size = min(chunk, 1 << (length - 1).bit_length())
-    q, k, v = (in_chunks(t, size) for t in (plan.q, plan.k, v))
-    forward, backward = (decays_in_chunks(t, size) for t in (plan.forward, plan.backward))
-    y = scan_chunks(q, k, v, forward, backward)
-    return rearrange(y, "b h c n d -> b h (c n) d")[:, :, :length]
+    q, k, v = (in_chunks(t, size) for t in (q, k, v))
+    forward, *backward = (decays_in_chunks(t, size) for t in logarithms)
 
-
-def scan_chunks(
-    q: Tensor, k: Tensor, v: Tensor, forward: Tensor, backward: Tensor | None
-) -> Tensor:
-    """Scan chunks of the shape (batch, heads, chunk, token, channel)."""
     # if all channels fade alike, the decays alone are written out
     is_shared = forward.shape[-1] == 1
     left, right = (torch.ones_like(forward),) * 2 if is_shared else (k, q)
 
-    scores, fading = faded_products(right, left, forward)
-    added = (k * fading.after).mT @ v
-    states = running_states(added, fading.through[..., -1:, :].mT)
-    outside = (q * fading.through) @ states
-    if backward is not None:
-        # the step to token i from token i + 1, seen from the other end
-        mirrored, fading = faded_products(
-            left, right, F.pad(backward[..., :-1, :], (0, 0, 1, 0), value=1.0)
+    scores, through, after = faded_products(right, left, forward)
+    states = running_states((k * after).mT @ v, through[..., -1:, :].mT)
+    outside = (q * through) @ states
+    for steps in backward:
+        # from the other end, the step from token i + 1 to token i is that to token i + 1
+        first = torch.ones_like(steps[..., :1, :])
+        mirrored, through, after = faded_products(
+            left, right, torch.cat([first, steps[..., :-1, :]], -2)
         )
+        edge = steps[..., -1:, :]
         scores = scores + mirrored.mT.triu(1)
-        edge = backward[..., -1:, :]
-        added = (k * fading.through).mT @ v
-        states = running_states(added, (fading.through[..., -1:, :] * edge).mT, is_reversed=True)
-        outside = outside + (q * (fading.after * edge)) @ states
+        states = running_states(
+            (k * through).mT @ v, (through[..., -1:, :] * edge).mT, is_reversed=True
+        )
+        outside = outside + (q * (after * edge)) @ states
     if is_shared:
         scores = q @ k.mT * scores
-    return scores @ v + outside
+    return rearrange(scores @ v + outside, "b h c n d -> b h (c n) d")[:, :, :length]
 
 
 def in_chunks(x: Tensor, size: int) -> Tensor:
     """Cut a sequence into chunks of `size` tokens; zeros fill the last one."""
-    return rearrange(F.pad(x, (0, 0, 0, -x.shape[2] % size)), "b h (c n) d -> b h c n d", n=size)
+    extra = -x.shape[2] % size
+    padded = F.pad(x, (0, 0, 0, extra)) if extra else x
+    # or every matrix product would copy the heads together again
+    return rearrange(padded, "b h (c n) d -> b h c n d", n=size).contiguous()
 
 
-def decays_in_chunks(logarithms: Tensor | None, size: int) -> Tensor | None:
+def decays_in_chunks(logarithms: Tensor, size: int) -> Tensor:
     """Cut the decays into chunks; those that never change need one chunk only."""
-    if logarithms is None:
-        return None
     if logarithms.shape[2] == 1:
         return logarithms.exp()[:, :, None].expand(-1, -1, -1, size, -1)
     return in_chunks(logarithms, size).exp()
 
 
-def faded_products(q: Tensor, k: Tensor, decay: Tensor) -> tuple[Tensor, Fading]:
+def faded_products(q: Tensor, k: Tensor, decay: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Double blocks, from single tokens to whole chunks, whose length must be a power of two."""
     through, after = decay[..., None, :], torch.ones_like(decay)[..., None, :]
     scores = (q * k).sum(-1)[..., None, None]
@@ -137,7 +130,7 @@ def faded_products(q: Tensor, k: Tensor, decay: Tensor) -> tuple[Tensor, Fading]
         scores = torch.cat([above, torch.cat([between, below], -1)], -2)
         through = torch.cat([to_left, to_right * to_left[..., -1:, :]], -2)
         after = torch.cat([from_left * to_right[..., -1:, :], from_right], -2)
-    return scores.squeeze(-3), Fading(through.squeeze(-3), after.squeeze(-3))
+    return scores.squeeze(-3), through.squeeze(-3), after.squeeze(-3)
 
 
 def pairs(blocks: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,6 +15,9 @@ Choice: keys are half as wide as values, as the authors have it.
 Choice: projections start as everywhere here; the authors' start is smaller, which the norm cancels.
 """
 
+import math
+
+import torch
 import torch.nn.functional as F
 from einops import rearrange
 from pydantic import Field, model_validator
@@ -24,7 +27,7 @@ from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.lion import LionForm
 from longarena.attention.ops.decay_scan import ScanPlan, decay_scan
-from longarena.attention.ops.gated_norm import gated_norm
+from longarena.attention.ops.gated_norm import GatedNorm
 from longarena.attention.ops.projection import projection
 from longarena.errors import UserError
 from longarena.options import Options
@@ -41,8 +44,9 @@ class GlaOptions(Options):
 
     @model_validator(mode="after")
     def _only_what_the_form_has(self) -> "GlaOptions":
-        for name in self.model_fields_set - {"lion"} if self.lion else ():
-            raise ValueError(f"LION-S has no {name}; leave it out")
+        for name in ("tau", "rank", "key_expansion"):
+            if self.lion and getattr(self, name) != GlaOptions.model_fields[name].default:
+                raise ValueError(f"LION-S has no {name}; leave it out")
         return self
 
 
@@ -55,7 +59,7 @@ class GatedForm(nn.Module):
         keys = key_width(place, options.key_expansion)
         self.query, self.key = (projection(place.width, keys) for _ in range(2))
         self.gate = projection(place.width, place.qkv_width)
-        self.norm = nn.RMSNorm(place.head_size)
+        self.norm = GatedNorm(place.head_size)
         self.decay = LowRank(place.width, options.rank, keys if place.causal else 2 * keys)
 
     def plan(self, x: Tokens, mask: Mask) -> ScanPlan:
@@ -64,7 +68,7 @@ class GatedForm(nn.Module):
         share = 1.0 if self.place.causal else 0.5
         scale = mask[:, None, :, None].to(k.dtype) * (share * k.shape[-1] ** -0.5)
         decays = F.logsigmoid(self.decay(x)) / self.tau
-        forward, *backward = decays.split(self.key.out_features, dim=-1)
+        forward, *backward = torch.split(decays, self.key.out_features, dim=-1)
         return ScanPlan(q, k * scale, self.split(forward), *map(self.split, backward))
 
     def apply(self, plan: ScanPlan, v: Values) -> Values:  # type: ignore[override]
@@ -76,7 +80,8 @@ class GatedForm(nn.Module):
 
     def finish(self, y: Values, x: Tokens) -> Tensor:
         """Norm every head, open or close its channels, and put the heads side by side."""
-        return gated_norm(y, self.gate(x), self.norm.weight)
+        merged: Tensor = self.norm(y, self.gate(x))
+        return merged
 
     def split(self, x: Tokens) -> Tensor:
         """Cut the channels into heads."""
@@ -124,10 +129,11 @@ class GatedLinearAttention(Attention[ScanPlan]):
 
 def key_width(place: Place, expansion: float) -> int:
     """Give the width of the keys, which the heads must be able to share."""
-    width = place.qkv_width * expansion
-    if width % place.num_heads or width < place.num_heads:
+    asked = place.qkv_width * expansion
+    width = round(asked)
+    if not width or width % place.num_heads or not math.isclose(width, asked):
         raise UserError(
             f"{expansion} times qkv_width {place.qkv_width} is not a multiple of "
             f"{place.num_heads} heads; choose another key_expansion"
         )
-    return int(width)
+    return width

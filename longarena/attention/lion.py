@@ -15,6 +15,8 @@ Choice: the paper starts from a long memory for the arena (with it 86 on average
 Choice: nothing is added to the normaliser, and when causal it sums the lower triangle of M alone.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from einops import rearrange
@@ -73,6 +75,6 @@ def memories(num_heads: int, max_length: int) -> Tensor:
     >>> (-1 / F.logsigmoid(memories(3, 1000))).round().tolist()
     [10.0, 100.0, 1000.0]
     """
-    ends = torch.tensor([SHORTEST_MEMORY, max_length]).log()
-    spans = torch.lerp(*ends, torch.linspace(0, 1, num_heads)).exp()
+    shortest, longest = math.log(SHORTEST_MEMORY), math.log(max_length)
+    spans = torch.linspace(shortest, longest, num_heads).exp()
     return -torch.log(torch.expm1(1 / spans))

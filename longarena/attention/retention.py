@@ -23,12 +23,12 @@ Choice: values are twice as wide as keys, and the feed-forward is half as wide a
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.ops.decay_scan import ScanPlan, decay_scan
-from longarena.attention.ops.gated_norm import gated_norm
+from longarena.attention.ops.gated_norm import GatedNorm
 from longarena.attention.ops.projection import projection
 from longarena.attention.ops.rotary import rotate_by_position
 from longarena.errors import UserError
@@ -65,7 +65,7 @@ class Retention(Attention[ScanPlan]):
         values = place.qkv_width * options.value_expansion
         self.value, self.gate = (projection(place.width, values) for _ in range(2))
         self.output = projection(values, place.width)
-        self.norm = nn.RMSNorm(values // place.num_heads)
+        self.norm = GatedNorm(values // place.num_heads)
 
     def mlp_width(self, asked: int) -> int:
         return asked // self.value_expansion
@@ -81,7 +81,7 @@ class Retention(Attention[ScanPlan]):
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         y = self.apply(self.plan(x, mask), self.split(self.value(x)))
-        mixed: Tensor = self.output(gated_norm(y, self.gate(x), self.norm.weight))
+        mixed: Tensor = self.output(self.norm(y, self.gate(x)))
         return mixed
 
 

@@ -356,6 +356,32 @@ _ALL = (
         causal=True,
         has_qkv=False,
     ),
+    MixerCard(
+        name="retention",
+        at="retention:Retention",
+        title="Retention",
+        family="gated recurrence",
+        paper="https://arxiv.org/abs/2307.08621",
+        year=2023,
+        time="N c",
+        memory="N",
+        exponent=1.0,
+        decodes=True,
+        causal=True,
+    ),
+    MixerCard(
+        name="gla",
+        at="gla:GatedLinearAttention",
+        title="Gated Linear Attention",
+        family="gated recurrence",
+        paper="https://arxiv.org/abs/2312.06635",
+        year=2023,
+        time="N c",
+        memory="N",
+        exponent=1.0,
+        decodes=True,
+        causal=True,
+    ),
 )
 
 CARDS: dict[str, MixerCard] = {card.name: card for card in _ALL}

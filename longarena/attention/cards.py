@@ -382,6 +382,20 @@ _ALL = (
         decodes=True,
         causal=True,
     ),
+    MixerCard(
+        name="mamba2",
+        at="mamba2:Mamba2",
+        title="Mamba-2",
+        family="gated recurrence",
+        paper="https://arxiv.org/abs/2405.21060",
+        year=2024,
+        time="N (c + S)",
+        memory="N",
+        exponent=1.0,
+        decodes=True,
+        causal=True,
+        has_qkv=False,
+    ),
 )
 
 CARDS: dict[str, MixerCard] = {card.name: card for card in _ALL}

@@ -328,6 +328,18 @@ _ALL = (
         causal=True,
         has_qkv=False,
     ),
+    MixerCard(
+        name="fnet",
+        at="fnet:FNet",
+        title="FNet",
+        family="no attention",
+        paper="https://arxiv.org/abs/2105.03824",
+        year=2021,
+        time="N log N",
+        memory="N",
+        exponent=1.0,
+        has_qkv=False,
+    ),
 )
 
 CARDS: dict[str, MixerCard] = {card.name: card for card in _ALL}

@@ -93,6 +93,14 @@ def mega(z, hidden, chunk):
     return maps + N * chunk * (z + hidden)
 
 
+def fourier(points=192):
+    """The channels of every token, the tokens of half of the channels there and back, the chirp."""
+    channels = round(5 * N * D * math.log2(D)) // 2
+    tokens = round(5 * (D // 2 + 1) * points * math.log2(points))
+    wave = round(5 * points * math.log2(points))
+    return (channels + 2 * tokens + wave) // 2
+
+
 # mechanism: its options, the Mult-Adds of attention, those of convolution
 HAND_COUNTS = {
     "transformer": ({}, PROJECTIONS + attend(N, N), 0),
@@ -153,6 +161,7 @@ HAND_COUNTS = {
         mega(8, 2 * D, 16),
         transforms() + 2 * D * 10 * 4 * 10,
     ),
+    "fnet": ({}, fourier(), 0),
 }
 
 

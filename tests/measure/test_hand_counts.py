@@ -50,6 +50,11 @@ def performer(features):
     return PROJECTIONS + features_of_q_and_k + 2 * N * features * D + normaliser
 
 
+def cosformer():
+    # twice as many features as channels, and in every head a normaliser
+    return PROJECTIONS + 2 * N * 2 * d * D + N * 2 * d * H
+
+
 def routing(clusters, block):
     members = N // clusters
     scores = clusters * N * D // 2
@@ -162,6 +167,7 @@ HAND_COUNTS = {
         transforms() + 2 * D * 10 * 4 * 10,
     ),
     "fnet": ({}, fourier(), 0),
+    "cosformer": ({}, cosformer(), 0),
 }
 
 

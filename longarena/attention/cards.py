@@ -396,6 +396,31 @@ _ALL = (
         causal=True,
         has_qkv=False,
     ),
+    MixerCard(
+        name="fnet",
+        at="fnet:FNet",
+        title="FNet",
+        family="no attention",
+        paper="https://arxiv.org/abs/2105.03824",
+        year=2021,
+        time="N log N",
+        memory="N",
+        exponent=1.0,
+        has_qkv=False,
+    ),
+    MixerCard(
+        name="cosformer",
+        at="cosformer:Cosformer",
+        title="cosFormer",
+        family="kernels",
+        paper="https://arxiv.org/abs/2202.08791",
+        year=2022,
+        time="N d^2",
+        memory="N d + d^2",
+        exponent=1.0,
+        decodes=True,
+        causal=True,
+    ),
 )
 
 CARDS: dict[str, MixerCard] = {card.name: card for card in _ALL}

@@ -50,6 +50,11 @@ def performer(features):
     return PROJECTIONS + features_of_q_and_k + 2 * N * features * D + normaliser
 
 
+def cosformer():
+    # twice as many features as channels, and in every head a normaliser
+    return PROJECTIONS + 2 * N * 2 * d * D + N * 2 * d * H
+
+
 def routing(clusters, block):
     members = N // clusters
     scores = clusters * N * D // 2
@@ -96,6 +101,14 @@ def mega(z, hidden, chunk):
 def system(numbers):
     """Into a state of so many real numbers, and out of it twice: both ways."""
     return 3 * N * D * numbers
+
+
+def fourier(points=192):
+    """The channels of every token, the tokens of half of the channels there and back, the chirp."""
+    channels = round(5 * N * D * math.log2(D)) // 2
+    tokens = round(5 * (D // 2 + 1) * points * math.log2(points))
+    wave = round(5 * points * math.log2(points))
+    return (channels + 2 * tokens + wave) // 2
 
 
 # mechanism: its options, the Mult-Adds of attention, those of convolution
@@ -162,6 +175,8 @@ HAND_COUNTS = {
     "s5": ({"state": 24}, system(24) + N * D**2, 0),
     # a state of 24 complex numbers; the gated unit is two maps
     "lru": ({"state": 24}, system(48) + 2 * N * D**2, 0),
+    "fnet": ({}, fourier(), 0),
+    "cosformer": ({}, cosformer(), 0),
 }
 
 

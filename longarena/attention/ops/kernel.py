@@ -30,15 +30,16 @@ CHUNK = 64
 
 @dataclass(frozen=True)
 class KernelPlan:
-    """The features of queries and keys; a padded key has none."""
+    """The features of queries and keys; a padded key has none. A smaller normaliser is `floor`."""
 
     q: Heads
     k: Heads
+    floor: float = FLOOR
 
 
-def reciprocal(normaliser: Tensor) -> Tensor:
+def reciprocal(normaliser: Tensor, floor: float = FLOOR) -> Tensor:
     """Invert a positive number; if there was no key at all, the result is large but finite."""
-    return normaliser.clamp_min(max(FLOOR, torch.finfo(normaliser.dtype).tiny)).reciprocal()
+    return normaliser.clamp_min(max(floor, torch.finfo(normaliser.dtype).tiny)).reciprocal()
 
 
 def kernel_attention(plan: KernelPlan, v: Values) -> Values:
@@ -50,7 +51,7 @@ def kernel_attention(plan: KernelPlan, v: Values) -> Values:
     """
     state = plan.k.mT @ v
     normaliser = plan.q @ plan.k.sum(dim=2)[..., None]
-    return (plan.q @ state) * reciprocal(normaliser)
+    return (plan.q @ state) * reciprocal(normaliser, plan.floor)
 
 
 def causal_kernel_attention(plan: KernelPlan, v: Values) -> Values:
@@ -67,4 +68,4 @@ def causal_kernel_attention(plan: KernelPlan, v: Values) -> Values:
     before = states.cumsum(dim=2) - states
     within = (q @ k.mT).tril() @ v
     y = rearrange(q @ before + within, "b h c n d -> b h (c n) d")[:, :, :length]
-    return y[..., :-1] * reciprocal(y[..., -1:])
+    return y[..., :-1] * reciprocal(y[..., -1:], plan.floor)

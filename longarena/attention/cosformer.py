@@ -1,0 +1,80 @@
+"""cosFormer: linear attention that favours near tokens, by a cosine of the distance.
+
+    weight of value j for query i:   relu(q_i) . relu(k_j) cos(a_i - a_j)      a_i = pi/2 i / M
+
+M is the length, so the cosine falls from 1 at the token itself to 0 at the length's distance. It
+splits into two products, and so into features of a kernel, twice as many as channels (`kernel.py`):
+
+    cos(a_i - a_j) = cos a_i cos a_j + sin a_i sin a_j
+    phi(x_i) = [relu(x_i) cos a_i, relu(x_i) sin a_i]
+
+No angle exceeds pi/2, so the features are positive and no sum loses digits.
+
+Paper:  Qin et al. (2022), https://arxiv.org/abs/2202.08791
+Cost:   time O(N d^2), memory O(N d + d^2), per head of size d.
+Choice: M is the number of real tokens of a row, as in the authors' code (OpenNLPLab/cosFormer).
+        When causal it is the largest length: an earlier token must not learn how many follow.
+Choice: a normaliser has the authors' floor of 1e-6. Products of rectified numbers are often zero,
+        and a query close to zero in all channels would otherwise have a gradient without bound.
+Choice: the cosine tells distances, not directions, so positions are added to the tokens as usual.
+Choice: rotary positions turn queries and keys before they are rectified.
+"""
+
+import math
+from typing import TypeAlias
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from longarena.attention.base import Attention
+from longarena.attention.cards import CARDS
+from longarena.attention.ops.kernel import (
+    KernelPlan,
+    causal_kernel_attention,
+    kernel_attention,
+)
+from longarena.shapes import Heads, Mask, Tokens, Values
+
+FLOOR = 1e-6
+
+# the cosine and the sine of the angle of every token
+Waves: TypeAlias = Float[Tensor, "batch length 2"]
+Features: TypeAlias = Float[Tensor, "batch heads length features"]
+
+
+class Cosformer(Attention[KernelPlan]):
+    """Multi-head `kernel_attention` of rectified features; it has no other parameters."""
+
+    card = CARDS["cosformer"]
+    takes_rotary = True
+
+    def plan(self, x: Tokens, mask: Mask) -> KernelPlan:
+        q, k = self.queries(x), self.keys(x)
+        angles = self.angles(mask, torch.promote_types(q.dtype, torch.float32))
+        waves = torch.stack([angles.cos(), angles.sin()], dim=-1).to(q.dtype)
+        heard = waves * mask[..., None]
+        return KernelPlan(features(q, waves), features(k, heard), floor=FLOOR)
+
+    def angles(self, mask: Mask, dtype: torch.dtype) -> Float[Tensor, "batch length"]:
+        """Give the angle of every token: 0 at the beginning, pi/2 just behind the end."""
+        positions = torch.arange(mask.shape[1], device=mask.device).to(dtype).expand(mask.shape)
+        if self.place.causal:
+            return math.pi / 2 * positions / self.place.max_length
+        return math.pi / 2 * positions / mask.sum(dim=1, keepdim=True).clamp_min(1)
+
+    def apply(self, plan: KernelPlan, v: Values) -> Values:  # type: ignore[override]
+        attend = causal_kernel_attention if self.place.causal else kernel_attention
+        return attend(plan, v)
+
+
+def features(x: Heads, waves: Waves) -> Features:
+    """Rectify the channels of each head, and weigh them by the cosine and by the sine.
+
+    >>> x = torch.tensor([3.0, -1.0]).expand(1, 1, 1, 2)
+    >>> features(x, torch.tensor([0.5, 0.25]).expand(1, 1, 2))[0, 0, 0].tolist()
+    [1.5, 0.0, 0.75, 0.0]
+    """
+    positive = F.relu(x.contiguous())  # in another order every product would copy the features
+    return (positive[..., None, :] * waves[:, None, ..., None]).flatten(-2)

@@ -35,6 +35,8 @@ class GatedNorm(nn.Module):
         self, y: Values, gate: Float[Tensor, "batch length channels"]
     ) -> Float[Tensor, "batch length channels"]:
         """Return the heads side by side, as the gate is."""
+        # what comes in half precision is normed in that of the weight
+        y, gate = (t.to(self.weight.dtype) for t in (y, gate))
         gates = rearrange(gate, "b n (h d) -> b h n d", h=y.shape[1])
         gated: Tensor = _GatedNorm.apply(y, gates, self.weight)  # type: ignore[no-untyped-call]
         return rearrange(gated, "b h n d -> b n (h d)")

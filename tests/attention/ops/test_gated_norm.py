@@ -39,3 +39,11 @@ def test_heads_of_zeros_give_zeros_and_finite_gradients():
     z = gated_norm(y, gate, weight)
     assert not z.any()
     assert all(g.isfinite().all() for g in torch.autograd.grad(z.sum(), (y, gate, weight)))
+
+
+def test_half_precision_is_normed_in_single_precision():
+    y, gate, weight = (t.detach().bfloat16().requires_grad_() for t in inputs())
+    z = gated_norm(y, gate, weight.float())
+    torch.testing.assert_close(z, gated_norm(y.float(), gate.float(), weight.float()))
+    z.sum().backward()
+    assert y.grad.dtype == torch.bfloat16

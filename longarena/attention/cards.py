@@ -421,6 +421,18 @@ _ALL = (
         decodes=True,
         causal=True,
     ),
+    MixerCard(
+        name="nystrom",
+        at="nystrom:Nystrom",
+        title="Nystromformer",
+        family="low rank",
+        paper="https://arxiv.org/abs/2102.03902",
+        year=2021,
+        time="N m",
+        memory="N m",
+        exponent=1.0,
+        sketch={"landmarks": 8, "conv": 5},
+    ),
 )
 
 CARDS: dict[str, MixerCard] = {card.name: card for card in _ALL}

@@ -42,7 +42,8 @@ class FNet(Mixer):
     card = CARDS["fnet"]
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
-        return fourier_transform(x, mask)
+        y: Tensor = fourier_transform(x, mask)
+        return y
 
 
 # complex numbers cannot be compiled
@@ -69,7 +70,8 @@ def transform_rows(
     waves = chirp(distances, lengths, z.real.dtype)[:, None]
     wave = waves[..., :length]
     mixed = torch.fft.fft(z * wave, n=points) * torch.fft.fft(waves.conj())
-    return torch.fft.ifft(mixed)[..., :length] * wave
+    convolved: Tensor = torch.fft.ifft(mixed)
+    return convolved[..., :length] * wave
 
 
 def chirp(

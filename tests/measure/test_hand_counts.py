@@ -55,6 +55,12 @@ def cosformer():
     return PROJECTIONS + 2 * N * 2 * d * D + N * 2 * d * H
 
 
+def nystrom(landmarks):
+    means = 2 * landmarks * N * D
+    inverse = landmarks**2 * D + 6 * 4 * landmarks**3 * H + landmarks**2 * D
+    return PROJECTIONS + means + inverse + attend(landmarks, N) + attend(N, landmarks)
+
+
 def routing(clusters, block):
     members = N // clusters
     scores = clusters * N * D // 2
@@ -177,6 +183,8 @@ HAND_COUNTS = {
     "lru": ({"state": 24}, system(48) + 2 * N * D**2, 0),
     "fnet": ({}, fourier(), 0),
     "cosformer": ({}, cosformer(), 0),
+    # a band of 32 + 5 - 1 columns
+    "nystrom": ({"landmarks": 16, "conv": 5}, nystrom(16), N * (32 + 5 - 1) * D),
 }
 
 

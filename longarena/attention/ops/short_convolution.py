@@ -9,7 +9,6 @@ Paper:  Dao and Gu (2024), https://arxiv.org/abs/2405.21060 (section 7)
 Cost:   time O(N size) and memory O(N) per channel.
 """
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longarena.shapes import Tokens
@@ -19,11 +18,10 @@ class ShortConvolution(nn.Conv1d):
     """Filter every channel by a kernel and a bias of its own."""
 
     def __init__(self, channels: int, size: int, causal: bool) -> None:
-        super().__init__(channels, channels, size, groups=channels)
         before = size - 1 if causal else size // 2
-        self.reach = before, size - 1 - before
+        super().__init__(channels, channels, size, padding=before, groups=channels)
 
     def forward(self, x: Tokens) -> Tokens:
-        y: Tensor = super().forward(F.pad(x.mT, self.reach))
-        # what follows runs along the channels of a token
-        return y.mT.contiguous()
+        y: Tensor = super().forward(x.mT)
+        # as many zeros stand after the tokens as before them; what they alone give is cut off
+        return y[..., : x.shape[1]].mT.contiguous()

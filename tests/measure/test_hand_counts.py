@@ -117,6 +117,29 @@ def fourier(points=192):
     return (channels + 2 * tokens + wave) // 2
 
 
+def retention(values=2 * D):
+    # one chunk holds all tokens; its decays are multiplied pair by pair in every head, both ways
+    chunk = 128
+    maps = 2 * N * D**2 + 3 * N * D * values
+    inside = chunk * chunk * (D + values) + H * chunk * (chunk - 1)
+    # into a state and out of it, both ways
+    return maps + inside + 4 * chunk * d * values
+
+
+def gla(keys=D // 2, rank=16, chunk=64):
+    padded = 2 * chunk
+    maps = N * D * (2 * keys + 3 * D) + N * rank * (D + 2 * keys)
+    inside = padded * (chunk - 1) * keys + padded * chunk * D
+    return maps + inside + 4 * padded * (keys // H) * D
+
+
+def mamba2(state, chunk, inner=2 * D):
+    # one head: a gate, values, keys and queries of both directions, and two time steps
+    maps = N * D * (2 * inner + 4 * state + 2) + N * inner + N * inner * D
+    scan = N * chunk * (state + inner) + 2 * N * state * inner
+    return maps + 2 * scan
+
+
 # mechanism: its options, the Mult-Adds of attention, those of convolution
 HAND_COUNTS = {
     "transformer": ({}, PROJECTIONS + attend(N, N), 0),
@@ -183,6 +206,10 @@ HAND_COUNTS = {
     "lru": ({"state": 24}, system(48) + 2 * N * D**2, 0),
     "fnet": ({}, fourier(), 0),
     "cosformer": ({}, cosformer(), 0),
+    "retention": ({}, retention(), 0),
+    "gla": ({}, gla(), 0),
+    # seven tokens of the values, keys and queries
+    "mamba2": ({"state": 8, "chunk": 32}, mamba2(8, 32), N * 7 * (2 * D + 4 * 8)),
     # a band of 32 + 5 - 1 columns
     "nystrom": ({"landmarks": 16, "conv": 5}, nystrom(16), N * (32 + 5 - 1) * D),
 }

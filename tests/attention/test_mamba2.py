@@ -112,7 +112,8 @@ def test_a_row_is_the_same_read_from_its_end_with_exchanged_directions():
 
 
 def test_it_starts_as_the_authors_start_it():
-    causal = build(
+    options = {"head_size": 1}
+    causal = build("mamba2", width=512, num_heads=1, max_length=8, causal=True, options=options)
         "mamba2", width=512, num_heads=1, max_length=8, causal=True, options={"head_size": 1}
     )
     dt, decay = torch.nn.functional.softplus(causal.dt_bias), causal.log_decay.exp()

@@ -16,11 +16,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from inspect import unwrap
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from longarena.errors import UserError
 from longarena.options import Options
@@ -81,6 +83,14 @@ def held_back() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         if asked and callable(before):
             before(*asked[0])
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function, or the original of one that tests have wrapped to check its arguments."""
+    from numba import njit
+
+    fast: Callable[..., Any] = njit(cache=True, nogil=True)(unwrap(function))
+    return fast
 
 
 def check_precision(precision: str) -> None:

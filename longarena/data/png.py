@@ -12,15 +12,13 @@ Choice:   other depths, colours and interlacing are refused; rows are written wi
 
 import struct
 import zlib
-from collections.abc import Callable, Iterator
-from inspect import unwrap
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from longarena.errors import UserError
+from longarena.runtime import compiled
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 HEADER = struct.Struct(">IIBBBBB")
@@ -28,12 +26,6 @@ GREY = (8, 0, 0, 0, 0)  # bits, colour type, compression, filter method, interla
 MAX_PIXELS = 1 << 26
 
 Grey = NDArray[np.uint8]
-
-
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function, or the original of one that tests have wrapped to check its arguments."""
-    fast: Callable[..., Any] = njit(cache=True)(unwrap(function))
-    return fast
 
 
 def decode(content: bytes, name: str) -> Grey:

@@ -114,8 +114,6 @@ def test_a_row_is_the_same_read_from_its_end_with_exchanged_directions():
 def test_it_starts_as_the_authors_start_it():
     options = {"head_size": 1}
     causal = build("mamba2", width=512, num_heads=1, max_length=8, causal=True, options=options)
-        "mamba2", width=512, num_heads=1, max_length=8, causal=True, options={"head_size": 1}
-    )
     dt, decay = torch.nn.functional.softplus(causal.dt_bias), causal.log_decay.exp()
     assert 0.9e-3 < dt.min() < 1.2e-3
     assert 0.8e-1 < dt.max() < 1.01e-1

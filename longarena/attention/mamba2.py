@@ -32,6 +32,7 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F
+from einops import rearrange
 from jaxtyping import Float
 from pydantic import Field, field_validator
 from torch import Tensor, nn
@@ -115,8 +116,8 @@ class Mamba2(Mixer):
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         real = mask[..., None]
         z, xbc, *dts = self.input(x.masked_fill(~real, 0.0)).split(self.parts, dim=-1)
-        v, *bc = F.silu(self.convolution(xbc)).split(self.convolved, dim=-1)
-        v = v.unflatten(-1, (len(self.skip), -1))
+        v, *bc = torch.split(F.silu(self.convolution(xbc)), self.convolved, dim=-1)
+        v = rearrange(v, "b n (h d) -> b n h d", h=len(self.skip))
         dts = [F.softplus(dt + self.dt_bias).masked_fill(~real, 0.0) for dt in dts]
         if self.place.causal:
             y = self.scan(v, bc, *dts) + self.skip[:, None] * v

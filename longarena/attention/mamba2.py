@@ -93,7 +93,8 @@ class Mamba2(Mixer):
         heads = inner // head_size(inner, options.head_size)
         size = (4 if place.causal else 7) if options.conv == "auto" else options.conv
         convolved = [inner] + [options.state] * 2 * directions
-        self.chunk, self.convolved = options.chunk, convolved
+        self.convolved = convolved
+        self.walks = walks(options.chunk, place.causal)
         self.parts = [inner, sum(convolved)] + [heads] * directions
         self.input = nn.Linear(place.width, sum(self.parts), bias=False)
         self.convolution = ShortConvolution(sum(convolved), size, place.causal)
@@ -115,33 +116,26 @@ class Mamba2(Mixer):
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         real = mask[..., None]
         z, xbc, *dts = self.input(x.masked_fill(~real, 0.0)).split(self.parts, dim=-1)
-        v, *bc = F.silu(self.convolution(xbc)).split(self.convolved, dim=-1)
+        v, *bc = self.convolution(xbc).split(self.convolved, dim=-1)
         v = v.unflatten(-1, (len(self.skip), -1))
         dts = [F.softplus(dt + self.dt_bias).masked_fill(~real, 0.0) for dt in dts]
+        y = self.scan(v, bc, dts)
         if self.place.causal:
-            y = self.scan(v, bc, *dts) + self.skip[:, None] * v
+            y = y + self.skip[:, None] * v
             mixed = self.norm(y.flatten(-2) * F.silu(z))
         else:
-            y = self.scan_both_ways(v, bc, dts) + self.diagonal(v) * v
+            y = y + self.diagonal(v) * v
             mixed = self.norm(y.flatten(-2)) * F.silu(z)
         result: Tensor = self.output(mixed)
         return result
 
-    def scan(
-        self, v: HeadValues, bc: Sequence[Shared], dt: PerHead, *, backwards: bool = False
-    ) -> HeadValues:
-        """Read, at every token, what the state keeps of it and of those before it."""
-        b, c = bc
-        selection = Selection(q=c, k=b, dt=dt, logs=-self.log_decay.exp() * dt)
-        return selective_scan(v, selection, Walk(self.chunk, backwards))
-
-    def scan_both_ways(
-        self, v: HeadValues, bc: Sequence[Shared], dts: Sequence[PerHead]
-    ) -> HeadValues:
-        """Read what lies before every token, and what lies after it."""
-        before = self.scan(v, bc[:2], dts[0])
-        after = self.scan(v, bc[2:], dts[1], backwards=True)
-        return F.pad(before[:, :-1], (0, 0, 0, 0, 1, 0)) + F.pad(after[:, 1:], (0, 0, 0, 0, 0, 1))
+    def scan(self, v: HeadValues, bc: Sequence[Shared], dts: Sequence[PerHead]) -> HeadValues:
+        """Read what the states keep: of a token and those before it, or of all but itself."""
+        scans = [
+            (Selection(q=c, k=b, dt=dt, logs=-self.log_decay.exp() * dt), walk)
+            for b, c, dt, walk in zip(bc[::2], bc[1::2], dts, self.walks, strict=True)
+        ]
+        return selective_scan(v, *scans)
 
     def diagonal(self, v: HeadValues) -> Float[Tensor, "batch length heads 1"]:
         """Weigh the token itself."""
@@ -162,6 +156,13 @@ def head_size(inner: int, asked: int | Literal["auto"]) -> int:
             f"heads of {asked} cannot share {inner} channels evenly; choose another head_size"
         )
     return asked
+
+
+def walks(chunk: int, causal: bool) -> list[Walk]:
+    """From the start to the end; in both directions also back, and past the token itself."""
+    if causal:
+        return [Walk(chunk)]
+    return [Walk(chunk, backwards=backwards, strict=True) for backwards in (False, True)]
 
 
 def first_dt_bias(heads: int) -> Float[Tensor, " heads"]:

@@ -15,8 +15,8 @@ the diagonal depends on the token (a quasiseparable matrix):
 
 Paper:  Dao and Gu (2024), https://arxiv.org/abs/2405.21060; in both directions, Hwang et al.
         (2024), https://arxiv.org/abs/2407.09941
-Cost:   time O(N (c + S) E), memory O(N (c H + E) + (N / c) S E), for E channels in H heads, states
-        of S numbers per channel and chunks of c.
+Cost:   time O(N (c + S) E), memory O(N E + (N / c) S E), for E channels in all heads, states of S
+        numbers per channel and chunks of c.
 Choice: what the papers leave open is as in the authors' code (state-spaces/mamba, Mamba2Simple, and
         goombalab/hydra): one group of B and C; A, dt_bias and skip serve both directions; a scan is
         shifted as a whole, so that C is that of the neighbour; Hydra norms before it gates, has a
@@ -32,13 +32,13 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from einops import rearrange
 from jaxtyping import Float
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
 from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
+from longarena.attention.ops.gated_norm import EPSILON, GatedNorm
 from longarena.attention.ops.selective_scan import (
     CHUNK,
     HeadValues,
@@ -53,7 +53,6 @@ from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens
 
-NORM_EPSILON = 1e-5
 # the limits of the time step and of -A at the start
 DT_MIN, DT_MAX = 1e-3, 1e-1
 A_MIN, A_MAX = 1.0, 16.0
@@ -94,7 +93,8 @@ class Mamba2(Mixer):
         heads = inner // head_size(inner, options.head_size)
         size = (4 if place.causal else 7) if options.conv == "auto" else options.conv
         convolved = [inner] + [options.state] * 2 * directions
-        self.chunk, self.convolved = options.chunk, convolved
+        self.convolved = convolved
+        self.walks = walks(options.chunk, place.causal)
         self.parts = [inner, sum(convolved)] + [heads] * directions
         self.input = nn.Linear(place.width, sum(self.parts), bias=False)
         self.convolution = ShortConvolution(sum(convolved), size, place.causal)
@@ -104,7 +104,7 @@ class Mamba2(Mixer):
         self.skip = nn.Parameter(torch.ones(heads))
         if not place.causal:
             self.skip_map = nn.Linear(inner, heads, bias=False)
-        self.norm = nn.RMSNorm(inner, eps=NORM_EPSILON)
+        self.norm = nn.RMSNorm(inner, eps=EPSILON) if place.causal else GatedNorm(inner)
         self.output = nn.Linear(inner, place.width, bias=False)
 
     def mlp_width(self, asked: int) -> int:
@@ -116,33 +116,26 @@ class Mamba2(Mixer):
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         real = mask[..., None]
         z, xbc, *dts = self.input(x.masked_fill(~real, 0.0)).split(self.parts, dim=-1)
-        v, *bc = torch.split(F.silu(self.convolution(xbc)), self.convolved, dim=-1)
-        v = rearrange(v, "b n (h d) -> b n h d", h=len(self.skip))
+        v, *bc = self.convolution(xbc).split(self.convolved, dim=-1)
+        v = v.unflatten(-1, (len(self.skip), -1))
         dts = [F.softplus(dt + self.dt_bias).masked_fill(~real, 0.0) for dt in dts]
+        y = self.scan(v, bc, dts)
         if self.place.causal:
-            y = self.scan(v, bc, *dts) + self.skip[:, None] * v
+            y = y + self.skip[:, None] * v
             mixed = self.norm(y.flatten(-2) * F.silu(z))
         else:
-            y = self.scan_both_ways(v, bc, dts) + self.diagonal(v) * v
-            mixed = self.norm(y.flatten(-2)) * F.silu(z)
+            y = y + self.diagonal(v) * v
+            mixed = self.norm(y.flatten(-2)[:, None], z)
         result: Tensor = self.output(mixed)
         return result
 
-    def scan(
-        self, v: HeadValues, bc: Sequence[Shared], dt: PerHead, *, backwards: bool = False
-    ) -> HeadValues:
-        """Read, at every token, what the state keeps of it and of those before it."""
-        b, c = bc
-        selection = Selection(q=c, k=b, dt=dt, logs=-self.log_decay.exp() * dt)
-        return selective_scan(v, selection, Walk(self.chunk, backwards))
-
-    def scan_both_ways(
-        self, v: HeadValues, bc: Sequence[Shared], dts: Sequence[PerHead]
-    ) -> HeadValues:
-        """Read what lies before every token, and what lies after it."""
-        before = self.scan(v, bc[:2], dts[0])
-        after = self.scan(v, bc[2:], dts[1], backwards=True)
-        return F.pad(before[:, :-1], (0, 0, 0, 0, 1, 0)) + F.pad(after[:, 1:], (0, 0, 0, 0, 0, 1))
+    def scan(self, v: HeadValues, bc: Sequence[Shared], dts: Sequence[PerHead]) -> HeadValues:
+        """Read what the states keep: of a token and those before it, or of all but itself."""
+        scans = [
+            (Selection(q=c, k=b, dt=dt, logs=-self.log_decay.exp() * dt), walk)
+            for b, c, dt, walk in zip(bc[::2], bc[1::2], dts, self.walks, strict=True)
+        ]
+        return selective_scan(v, *scans)
 
     def diagonal(self, v: HeadValues) -> Float[Tensor, "batch length heads 1"]:
         """Weigh the token itself."""
@@ -163,6 +156,13 @@ def head_size(inner: int, asked: int | Literal["auto"]) -> int:
             f"heads of {asked} cannot share {inner} channels evenly; choose another head_size"
         )
     return asked
+
+
+def walks(chunk: int, causal: bool) -> list[Walk]:
+    """From the start to the end; in both directions also back, and past the token itself."""
+    if causal:
+        return [Walk(chunk)]
+    return [Walk(chunk, backwards=backwards, strict=True) for backwards in (False, True)]
 
 
 def first_dt_bias(heads: int) -> Float[Tensor, " heads"]:

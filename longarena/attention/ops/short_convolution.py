@@ -8,7 +8,9 @@ size reaches one token further back than ahead. Beyond the ends of a sequence ar
 Paper:  Dao and Gu (2024), https://arxiv.org/abs/2405.21060 (section 7)
 Cost:   time O(N size) and memory O(N) per channel.
 Choice: products of shifted tokens, a block at a time, so that a block stays in the cache until it
-        is done; the backward pass makes them again.
+        is done; the backward pass makes them again. Measured with one thread on a busy machine,
+        in processor time, for four rows of 4,096 tokens, 768 channels and 7 places, forward and
+        backward: 561 ms, against 1,136 ms by conv1d and a SiLU.
 """
 
 from collections.abc import Iterator

@@ -22,11 +22,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
+import torch
 from einops import rearrange
 from torch import Tensor, nn
 
 from longarena.attention.cards import MixerCard
+from longarena.attention.ops.cache import Cache
 from longarena.attention.ops.choices import Choices
+from longarena.attention.ops.decoder import Decoder, Token
 from longarena.attention.ops.projection import projection
 from longarena.attention.ops.rotary import rotate_by_position
 from longarena.errors import UserError
@@ -116,6 +119,27 @@ class Mixer(nn.Module, ABC):
         """Return a loss of the mixer's own, a mean over examples, which is added to the task's."""
         return None
 
+    def start(self, batch: int) -> Decoder:
+        """Begin to mix token by token, `batch` rows side by side; only a causal mixer can."""
+        if not self.place.causal:
+            raise UserError(
+                f"{type(self).__name__} looks both ways, so it cannot go token by token; "
+                "build it with causal=True"
+            )
+        return self.decoder(batch)
+
+    def decoder(self, batch: int) -> Decoder:
+        """Make the decoder that `start` returns; one that keeps less than all tokens is better."""
+        return Replay(self, batch)
+
+    def state_bytes(self, length: int) -> int:
+        """Return how much a row of so many tokens must carry to the next one."""
+        return self.start(1).bytes_after(length)
+
+    def zeros(self, *shape: int) -> Tensor:
+        """Make zeros of the type and on the device of the parameters."""
+        return next(self.parameters()).new_zeros(shape)
+
     def _check_rotary(self, place: Place) -> None:
         if not self.takes_rotary:
             raise UserError(
@@ -127,6 +151,26 @@ class Mixer(nn.Module, ABC):
                 f"rotary positions turn channels in pairs, but a head has {place.head_size}; "
                 f"choose qkv_width={even} or positions=learned"
             )
+
+
+class Replay(Decoder):
+    """Keep all tokens, and mix them all again at each step.
+
+    That is right for any causal mixer, and what it gets if it has nothing better.
+    """
+
+    def __init__(self, mixer: Mixer, batch: int) -> None:
+        self.mixer = mixer
+        self.tokens = Cache(mixer.zeros(batch, mixer.place.width))
+
+    def step(self, x: Token) -> Token:
+        return self.read(x[:, None])[:, 0]
+
+    def read(self, x: Tokens) -> Tokens:
+        tokens = self.tokens.extend(x)
+        mask = torch.ones(tokens.shape[:2], dtype=torch.bool, device=x.device)
+        mixed: Tensor = self.mixer(tokens, mask)
+        return mixed[:, -x.shape[1] :]
 
 
 class Attention(Mixer, Generic[Plan]):
@@ -154,21 +198,24 @@ class Attention(Mixer, Generic[Plan]):
         """Spread the values as planned; linear in `v`."""
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
-        y = self.apply(self.plan(x, mask), self.split(self.value(x)))
+        return self.merged(self.apply(self.plan(x, mask), self.split(self.value(x))))
+
+    def merged(self, y: Values) -> Tokens:
+        """Join the answers of the heads, and project them to the width of the tokens."""
         merged: Tensor = self.output(rearrange(y, "b h n d -> b n (h d)"))
         return merged
 
-    def queries(self, x: Tokens) -> Heads:
+    def queries(self, x: Tokens, first: int = 0) -> Heads:
         """Project the tokens to queries, cut into heads, and rotated where that is asked for."""
-        return self.rotated(self.split(self.query(x)))
+        return self.rotated(self.split(self.query(x)), first)
 
-    def keys(self, x: Tokens) -> Heads:
+    def keys(self, x: Tokens, first: int = 0) -> Heads:
         """Project the tokens to keys, cut into heads, and rotated where that is asked for."""
-        return self.rotated(self.split(self.key(x)))
+        return self.rotated(self.split(self.key(x)), first)
 
-    def rotated(self, t: Heads) -> Heads:
-        """Rotate queries or keys by their positions, if the positions are rotary."""
-        return rotate_by_position(t) if self.place.rotary else t
+    def rotated(self, t: Heads, first: int = 0) -> Heads:
+        """Rotate queries or keys by their positions, from `first` on, if these are rotary."""
+        return rotate_by_position(t, first=first) if self.place.rotary else t
 
     def split(self, x: Tokens) -> Heads:
         """Cut the channels into heads."""

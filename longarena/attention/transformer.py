@@ -18,6 +18,8 @@ import torch.nn.functional as F
 
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
+from longarena.attention.ops.cache import Cache
+from longarena.attention.ops.decoder import Decoder, Token
 from longarena.attention.ops.visible import visible_keys
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -78,3 +80,28 @@ class Transformer(Attention[SoftmaxPlan]):
 
     def apply(self, plan: SoftmaxPlan, v: Values) -> Values:  # type: ignore[override]
         return self.attend(plan.q, plan.k, v, plan.mask, self.place.causal)
+
+    def decoder(self, batch: int) -> Decoder:
+        return SoftmaxDecoder(self, batch)
+
+
+class SoftmaxDecoder(Decoder):
+    """Keep the keys and values of all tokens."""
+
+    def __init__(self, mixer: Transformer, batch: int) -> None:
+        self.mixer = mixer
+        row = mixer.zeros(batch, mixer.place.num_heads, mixer.place.head_size)
+        self.k, self.v = Cache(row), Cache(row)
+
+    def step(self, x: Token) -> Token:
+        return self.read(x[:, None])[:, 0]
+
+    def read(self, x: Tokens) -> Tokens:
+        first, added = len(self.k), x.shape[1]
+        q, k = self.mixer.queries(x, first), self.k.extend(self.mixer.keys(x, first))
+        v = self.v.extend(self.mixer.split(self.mixer.value(x)))
+        if first == 0:
+            return self.mixer.merged(F.scaled_dot_product_attention(q, k, v, is_causal=True))
+        # a token sees all that came before this call, and those of this call up to itself
+        allowed = torch.ones(added, first + added, dtype=torch.bool, device=x.device).tril(first)
+        return self.mixer.merged(F.scaled_dot_product_attention(q, k, v, attn_mask=allowed))

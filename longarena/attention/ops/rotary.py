@@ -27,8 +27,8 @@ from longarena.shapes import Heads
 BASE = 10_000.0
 
 
-def rotate_by_position(x: Heads, step: int = 1) -> Heads:
-    """Turn every pair of channels by the position of its token; positions are `step` apart.
+def rotate_by_position(x: Heads, step: int = 1, first: int = 0) -> Heads:
+    """Turn every pair of channels by the position of its token: `first`, then `step` apart.
 
     >>> x = torch.tensor([1.0, 0.0]).expand(1, 1, 3, 2)
     >>> [round(value, 2) for value in rotate_by_position(x)[0, 0, :, 0].tolist()]
@@ -38,15 +38,15 @@ def rotate_by_position(x: Heads, step: int = 1) -> Heads:
     numbers = x.to(dtype)
     if numbers.stride(-1) != 1:
         numbers = numbers.contiguous()  # the two channels of a pair must lie side by side
-    angles = _angles(numbers, step)
+    angles = _angles(numbers, step, first)
     pairs = torch.view_as_complex(rearrange(numbers, "... (i two) -> ... i two", two=2))
     turned = torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles))
     return turned.flatten(-2).to(x.dtype)
 
 
-def _angles(x: Heads, step: int) -> Float[Tensor, "length pairs"]:
+def _angles(x: Heads, step: int, first: int) -> Float[Tensor, "length pairs"]:
     """Give the angle of every position and pair of channels, in the type of `x`."""
     length, size = x.shape[2:]
-    positions = torch.arange(0, length * step, step, device=x.device).to(x.dtype)
+    positions = torch.arange(first, first + length * step, step, device=x.device).to(x.dtype)
     exponents = torch.arange(0, size, 2, device=x.device).to(x.dtype) / size
     return positions[:, None] * BASE**-exponents

@@ -1,0 +1,57 @@
+"""A decoder: one mixer that reads a sequence token by token, and what it carries in between.
+
+    decoder = mixer.start(batch)      for rows that are generated side by side
+    y = decoder.step(x)               one more token of every row: (B, D) in and out
+    y = decoder.read(x)               several at once, such as a prompt: (B, N, D) in and out
+
+Stepping gives what the causal mixer gives for the whole sequence, up to rounding. What it carries
+is in its attributes: tensors whose first axis is the batch, caches, and other decoders. So its
+size, and the choice of rows that a beam search makes, need no code of their own.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from longarena.attention.ops.cache import Cache
+from longarena.shapes import Tokens
+
+Token: TypeAlias = Float[Tensor, "batch width"]
+
+
+class Decoder(ABC):
+    """Mixes one token after the other; every row of the batch is at the same position."""
+
+    @abstractmethod
+    def step(self, x: Token) -> Token:
+        """Mix one more token of every row."""
+
+    def read(self, x: Tokens) -> Tokens:
+        """Mix several more tokens of every row."""
+        return torch.stack([self.step(token) for token in x.unbind(1)], dim=1)
+
+    @property
+    def num_bytes(self) -> int:
+        """The size of what is carried to the next token."""
+        sizes = (t.nbytes if isinstance(t, Tensor) else t.num_bytes for t in self._carried())
+        return sum(sizes)
+
+    def bytes_after(self, length: int) -> int:
+        """Return the size of what would be carried after so many tokens."""
+        carried = self._carried()
+        return sum(t.nbytes if isinstance(t, Tensor) else t.bytes_after(length) for t in carried)
+
+    def choose(self, batch_rows: Tensor) -> None:
+        """Go on with these rows of the batch, in this order; a row may come twice."""
+        for name, value in vars(self).items():
+            if isinstance(value, Tensor):
+                setattr(self, name, value.index_select(0, batch_rows))
+            elif isinstance(value, Cache | Decoder):
+                value.choose(batch_rows)
+
+    def _carried(self) -> Iterator["Tensor | Cache | Decoder"]:
+        return (v for v in vars(self).values() if isinstance(v, Tensor | Cache | Decoder))

@@ -1,0 +1,69 @@
+"""Token by token a causal mixer gives what it gives for the whole sequence, and says what it keeps.
+
+Every mixer that can be causal is tried, past blocks, segments and windows.
+"""
+
+import pytest
+import torch
+from attention.cases import CAUSAL_CASES, WIDTH, make, over, over_mixers, tokens
+
+from longarena.attention import MIXERS, build
+from longarena.errors import UserError
+
+LENGTH = 61
+
+
+def whole(mixer, x):
+    return mixer(x, torch.ones(x.shape[:2], dtype=torch.bool))
+
+
+@over(CAUSAL_CASES)
+@torch.no_grad()
+def test_token_by_token_it_gives_what_the_whole_gives(name, options):
+    mixer = make(name, options, causal=True)
+    x, _ = tokens(LENGTH, LENGTH)
+    decoder = mixer.start(2)
+    stepped = torch.stack([decoder.step(token) for token in x.unbind(1)], dim=1)
+    torch.testing.assert_close(stepped, whole(mixer, x))
+
+
+@over_mixers(CAUSAL_CASES)
+@pytest.mark.parametrize("first", [1, 8, 37])
+@torch.no_grad()
+def test_after_a_prompt_it_goes_on_as_if_it_had_stepped(name, options, first):
+    mixer = make(name, options, causal=True)
+    x, _ = tokens(LENGTH, LENGTH)
+    decoder = mixer.start(2)
+    parts = [decoder.read(x[:, :first]), decoder.read(x[:, first : first + 11])]
+    parts += [decoder.step(token)[:, None] for token in x[:, first + 11 :].unbind(1)]
+    torch.testing.assert_close(torch.cat(parts, dim=1), whole(mixer, x))
+
+
+@over_mixers(CAUSAL_CASES)
+@torch.no_grad()
+def test_it_carries_as_many_bytes_as_it_says(name, options):
+    mixer = make(name, options, causal=True)
+    x, _ = tokens(LENGTH)
+    decoder = mixer.start(1)
+    for length, token in enumerate(x.unbind(1), start=1):
+        decoder.step(token)
+        assert decoder.num_bytes == mixer.state_bytes(length), length
+
+
+@over_mixers(CAUSAL_CASES)
+@torch.no_grad()
+def test_chosen_rows_go_on_as_if_they_had_been_alone(name, options):
+    mixer = make(name, options, causal=True)
+    x, _ = tokens(LENGTH, LENGTH, LENGTH)
+    decoder, rows = mixer.start(3), torch.tensor([2, 0, 2])
+    decoder.read(x[:, :40])
+    decoder.choose(rows)
+    rest = decoder.read(x[rows, 40:])
+    torch.testing.assert_close(rest, whole(mixer, x)[rows, 40:])
+
+
+@pytest.mark.parametrize("name", MIXERS)
+def test_what_looks_both_ways_cannot_go_token_by_token(name):
+    mixer = build(name, width=WIDTH, num_heads=2, max_length=64)
+    with pytest.raises(UserError, match="looks both ways"):
+        mixer.start(1)

@@ -65,18 +65,18 @@ def train(  # noqa: PLR0913 - the one call from outside: everything but the reci
     """
     if tensorboard:
         check_tensorboard()
-    fabric, task = launch(recipe, devices), build_task(recipe)
+    launched, task = launch(recipe, devices), build_task(recipe)
     folder = RunFolder.of(runs, recipe)
-    progress = progress if fabric.is_global_zero else SILENT
+    progress = progress if launched.is_global_zero else SILENT
     with ExitStack() as held:
-        prepared = first_alone(fabric, lambda: _enter(held, recipe, task, folder, progress))
+        prepared = first_alone(launched, lambda: _enter(held, recipe, task, folder, progress))
         record = folder.read_record()
         if record is None:
             # the first process has verified the data; once is enough
             data = prepared or open_prepared(task, default_home(), verify=False)
-            run = Run(Host(fabric, progress, tensorboard), recipe, task, folder, data)
+            run = Run(Host(launched, progress, tensorboard), recipe, task, folder, data)
             record = _train(run, task, data)
-        if fabric.is_global_zero:
+        if launched.is_global_zero:
             write_record(store or runs / "records", record, folder.read_answers(record))
     return record
 
@@ -108,7 +108,7 @@ def _train(run: Run, task: Task, data: Dataset) -> RunRecord:
     with stop_requests() as stop:
         status = run.fit(stop)
     record, answers = _conclude(run, task, data, status)
-    if run.fabric.is_global_zero:
+    if run.devices.is_global_zero:
         if answers is not None:
             write_answers(run.folder.answers, answers)
         write_atomically(run.folder.record, record.model_dump_json(indent=2) + "\n")
@@ -118,13 +118,13 @@ def _train(run: Run, task: Task, data: Dataset) -> RunRecord:
 def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> EvaluatedRun:
     """Score the best parameters of a run on a split."""
     recipe = folder.read_recipe()
-    task, fabric = build_task(recipe), launch(recipe)
+    task, devices = build_task(recipe), launch(recipe)
     data = obtain(task, default_home(), progress)
     track = track_of(task.signature)
     model = track.build(recipe.model, task.signature, recipe.seed)
     model.load_state_dict(folder.read_best())
     found = track.evaluate(
-        fabric.setup(model), data.split(split), recipe.batch_size, fabric.device, progress
+        devices.setup_module(model), data.split(split), recipe.batch_size, devices.device, progress
     )
     return EvaluatedRun(track.metric, split_score(found.tally))
 
@@ -140,7 +140,7 @@ def _conclude(
     if status != "diverged":
         run.learner.model.load_state_dict(run.folder.read_best())
         found = track.evaluate(
-            run.learner.wrapped, test_split, recipe.batch_size, run.fabric.device, run.progress
+            run.learner.wrapped, test_split, recipe.batch_size, run.devices.device, run.progress
         )
         test = split_score(found.tally)
         late = late_training(run.folder, track.metric, level)

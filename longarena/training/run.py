@@ -8,7 +8,6 @@ with the same number of threads).
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from pydantic import BaseModel
@@ -25,14 +24,12 @@ from longarena.tasks.base import Task
 from longarena.tracks.tally import Tally
 from longarena.training import checkpoint
 from longarena.training.checkpoint import Checkpoint
+from longarena.training.devices import Devices
 from longarena.training.folder import VALID, Log, RunFolder
 from longarena.training.optimiser import load_state_tensors, state_tensors
 from longarena.training.step import build_learner, take_step
 from longarena.training.stop import Interrupted, StopRequest
 from longarena.training.tensorboard import TensorBoardLog
-
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
 
 # the first steps of a process are slower than the rest and are not timed
 UNTIMED_STEPS = 3
@@ -80,7 +77,7 @@ class Progressed(BaseModel):
 class Host:
     """Where a run runs: its devices, and where its messages go."""
 
-    fabric: "Fabric"
+    devices: Devices
     progress: Progress = SILENT
     tensorboard: bool = False
 
@@ -91,17 +88,17 @@ class Run:
     def __init__(
         self, host: Host, recipe: Recipe, task: Task, folder: RunFolder, data: Dataset
     ) -> None:
-        self.fabric, self.progress = host.fabric, host.progress
+        self.devices, self.progress = host.devices, host.progress
         self.recipe, self.folder = recipe, folder
-        self.learner = build_learner(recipe, task.signature, self.fabric)
+        self.learner = build_learner(recipe, task.signature, self.devices)
         self.metric = self.learner.track.metric
         self.valid = self._validation_examples(data)
         self.batches = TrainingBatches(data.split("train"), recipe.batch_size, recipe.seed)
         self.state = self._resume()
         # it stays on the device until it is read, so that no step waits for it
-        self.tally = Tally.read(self.state.tally, self.fabric.device)
+        self.tally = Tally.read(self.state.tally, self.devices.device)
         self.logs: list[Log | TensorBoardLog] = []
-        if self.fabric.is_global_zero:
+        if self.devices.is_global_zero:
             self.logs.append(Log(folder.log, self.state.step))
             if host.tensorboard:
                 self.logs.append(TensorBoardLog(folder.tensorboard, self.state.step))
@@ -149,16 +146,16 @@ class Run:
 
     def _is_asked(self, stop: StopRequest) -> bool:
         """Tell whether any process was asked to stop, so that all stop together."""
-        if self.fabric.world_size == 1:
+        if self.devices.world_size == 1:
             return stop.asked
-        asked = torch.tensor(float(stop.asked), device=self.fabric.device)
-        added = self.fabric.all_reduce(asked, reduce_op="sum")
+        asked = torch.tensor(float(stop.asked), device=self.devices.device)
+        added = self.devices.all_reduce(asked, reduce_op="sum")
         return isinstance(added, Tensor) and bool(added > 0)
 
     def _timed_step(self, batch: Batch, is_timed: bool) -> None:
         state, start = self.state, time.perf_counter()
         self.tally += take_step(self.learner, batch, state.step)
-        if self.fabric.device.type == "cuda":
+        if self.devices.device.type == "cuda":
             torch.cuda.synchronize()
         state.step += 1
         if is_timed:
@@ -169,7 +166,7 @@ class Run:
     def _write_log(self) -> str | None:
         """Log what happened since the last line; None if the loss is no longer finite."""
         state, metric = self.state, self.metric
-        tally, self.tally = self._sum(self.tally), Tally.zero(self.fabric.device)
+        tally, self.tally = self._sum(self.tally), Tally.zero(self.devices.device)
         loss, score = tally.mean_loss, tally.mean_score
         self._tell(
             loss=loss if math.isfinite(loss) else None,
@@ -190,7 +187,7 @@ class Run:
         """
         state, metric, learner = self.state, self.metric, self.learner
         found = learner.track.evaluate(
-            learner.wrapped, self.valid, self.recipe.batch_size, self.fabric.device
+            learner.wrapped, self.valid, self.recipe.batch_size, self.devices.device
         )
         score = split_score(found.tally)
         if not math.isfinite(score.loss):
@@ -201,15 +198,15 @@ class Run:
         state.curve_values.append(score.value)
         if state.best is None or metric.is_better(score.value, state.best.value):
             state.best, state.best_step = score, state.step
-            if self.fabric.is_global_zero:
+            if self.devices.is_global_zero:
                 checkpoint.save_tensors(self.folder.best, learner.model.state_dict())
-            self.fabric.barrier()
+            self.devices.barrier()
         return True
 
     def _sum(self, tally: Tally) -> Tally:
         """Add up the tallies of all processes."""
         # a copy, because torch adds in place
-        added = self.fabric.all_reduce(tally.sums.clone(), reduce_op="sum")
+        added = self.devices.all_reduce(tally.sums.clone(), reduce_op="sum")
         return Tally(added) if isinstance(added, Tensor) else tally
 
     def _tell(self, **values: Value) -> None:
@@ -218,7 +215,7 @@ class Run:
 
     def _save(self) -> None:
         state = self.state.model_copy(update={"tally": self._sum(self.tally).numbers})
-        if not self.fabric.is_global_zero:
+        if not self.devices.is_global_zero:
             return
         model, optimiser = self.learner.model, self.learner.optimiser
         tensors = {f"model/{key}": value for key, value in model.state_dict().items()}
@@ -241,7 +238,7 @@ class Run:
         state = Progressed.model_validate(found.state)
         # the first process keeps the sums of all
         nothing = {"tally": Tally.zero().numbers}
-        return state if self.fabric.is_global_zero else state.model_copy(update=nothing)
+        return state if self.devices.is_global_zero else state.model_copy(update=nothing)
 
 
 def split_score(tally: Tally) -> SplitScore:

@@ -29,7 +29,7 @@ PORTIONS = {
         steps=2000,
         options={"min_length": 32, "max_length": 128, "max_depth": 5},
     ),
-    "text": replace(OUTSIDE, steps=1400, options={"max_length": 512}),
+    "text": replace(OUTSIDE, steps=2000, options={"max_length": 512}),
     "retrieval": replace(OUTSIDE, options={"max_length": 512}),
     "image": replace(OUTSIDE, steps=800, input="value"),
     "pathfinder": replace(

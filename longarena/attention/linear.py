@@ -42,14 +42,16 @@ Features: TypeAlias = Float[Tensor, "batch length features"]
 
 
 class _PositiveFeatures(torch.autograd.Function):
-    """`elu(x) + 1` at real tokens and 0 at padding; only the result is kept for the backward pass.
+    """`elu(x) + 1`, and 0 at padding if a mask is given; only the result is kept for the way back.
 
     The slope is 1 above zero and exp(x) below: the smaller of the result and 1, also at padding.
     """
 
     @staticmethod
-    def forward(ctx: FunctionCtx, x: Tensor, mask: Mask) -> Tensor:
-        features = F.elu(x).add_(1).mul_(mask[..., None].to(x.dtype))
+    def forward(ctx: FunctionCtx, x: Tensor, mask: Mask | None) -> Tensor:
+        features = F.elu(x).add_(1)
+        if mask is not None:
+            features.mul_(mask[..., None].to(x.dtype))
         ctx.save_for_backward(features)
         return features
 
@@ -59,7 +61,7 @@ class _PositiveFeatures(torch.autograd.Function):
         return features.clamp_max(1).mul_(gradient), None
 
 
-def positive_features(x: Features, mask: Mask) -> Features:
+def positive_features(x: Features, mask: Mask | None = None) -> Features:
     """Map to positive numbers, so that the normaliser phi(q) . z cannot vanish or flip sign."""
     features: Tensor = _PositiveFeatures.apply(x, mask)  # type: ignore[no-untyped-call]
     return features
@@ -100,7 +102,8 @@ class LinearAttention(Attention[KernelPlan]):
     def features(self, x: Tokens, mask: Mask) -> tuple[Features, Features]:
         """Return the features of queries and keys, with the heads side by side."""
         q, k = (rearrange(t, "b h n d -> b n (h d)") for t in (self.queries(x), self.keys(x)))
-        return positive_features(q, mask), positive_features(k, mask)
+        # what a padded query would find is never looked at
+        return positive_features(q), positive_features(k, mask)
 
     def plan(self, x: Tokens, mask: Mask) -> KernelPlan:
         q, k = self.features(x, mask)

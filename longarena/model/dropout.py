@@ -1,13 +1,13 @@
 """Dropout: each number becomes 0 with probability p, and the others are scaled up by 1 / (1 - p).
 
 torch draws its mask on a CPU one number after another, a quarter of the training step of a small
-model, and keeps it for the backward pass. Here number i is dropped where a hash of the seed and i
-is below p x 2^32 (`dropout_kernel.py`). One pass draws and drops, the backward pass hashes again,
-and nothing is kept but the seed.
+model, and keeps it for the backward pass. Here a number is dropped where 16 bits of a hash of the
+seed and its position are below p x 2^16 (`dropout_kernel.py`). One pass draws and drops, the
+backward pass hashes again, and nothing is kept but the seed.
 
 Paper:  Srivastava et al. (2014), https://jmlr.org/papers/v15/srivastava14a.html
 Choice: the seed is drawn from torch's global generator, so whoever restores its state gets the same
-        draws. p is rounded to a multiple of 2^-32 and the scale follows it.
+        draws. p is rounded to a multiple of 2^-16 and the scale follows it.
 Choice: other devices and compiled models use torch's own dropout, which is one kernel there.
 """
 
@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-LEVELS = 1 << 32
+LEVELS = 1 << 16
 
 
 @dataclass(frozen=True)

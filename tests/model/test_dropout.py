@@ -38,14 +38,17 @@ def test_the_share_that_is_dropped_is_the_probability(p):
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
 def test_what_is_kept_is_scaled_so_that_the_mean_stays(p):
     _, kept = dropped(p).unique().tolist()
-    assert kept == pytest.approx(1 / (1 - p), rel=1e-8)
+    assert kept == pytest.approx(1 / (1 - round(p * 2**16) / 2**16), rel=1e-8)
 
 
-def test_a_probability_next_to_one_leaves_zeros_that_are_numbers():
-    assert torch.equal(dropped(1 - 2**-40), torch.zeros(SIZE, dtype=torch.float64))
+def test_a_probability_next_to_one_drops_all_but_a_few():
+    y = dropped(1 - 2**-40)
+    assert y.isfinite().all()
+    assert within_luck((y == 0).double().mean().item(), 1 - 2**-16, SIZE)
 
 
-@pytest.mark.parametrize("shift", [1, 2, 3, 4, 8, 64, 128, 1024, 65536])
+# the last one is the distance of two numbers that share a hash
+@pytest.mark.parametrize("shift", [1, 2, 3, 4, 8, 64, 128, 1024, 65536, SIZE // 2])
 def test_positions_are_independent(shift):
     zeros = (dropped(0.3) == 0).double()
     both = (zeros[shift:] * zeros[:-shift]).mean().item()
@@ -64,15 +67,19 @@ def test_the_drops_of_a_run_of_positions_vary_as_luck_does(run):
 # seeds that differ in one bit, in either half of the 64
 @pytest.mark.parametrize("bit", [0, 1, 20, 31, 32, 33, 62])
 def test_seeds_are_independent(bit):
-    ones, threshold = torch.ones(SIZE), round(0.3 * 2**32)
+    ones, threshold = torch.ones(SIZE), round(0.3 * 2**16)
     masks = [Draws(seed, threshold).drop(ones) == 0 for seed in (12345, 12345 ^ 1 << bit)]
     assert within_luck((masks[0] & masks[1]).double().mean().item(), 0.09, SIZE)
 
 
 @pytest.mark.parametrize("seed", [7, 2**63 - 7, 0x123456789ABCDEF])
-def test_the_hash_is_the_same_on_every_machine(seed):
-    zeros = Draws(seed, 1 << 31).drop(torch.ones(50)) == 0
-    assert zeros.tolist() == [hashed(i, seed) < 1 << 31 for i in range(50)]
+@pytest.mark.parametrize("size", [50, 51])
+def test_the_hash_is_the_same_on_every_machine(seed, size):
+    zeros = Draws(seed, 1 << 15).drop(torch.ones(size)) == 0
+    half = (size + 1) // 2
+    low = [hashed(i, seed) % 2**16 < 1 << 15 for i in range(half)]
+    high = [hashed(i, seed) >> 16 < 1 << 15 for i in range(size - half)]
+    assert zeros.tolist() == low + high
 
 
 def test_the_same_seed_drops_the_same_numbers():
@@ -90,7 +97,7 @@ def test_any_shape_and_type_goes_through(shape, dtype):
 
 
 def test_every_type_and_layout_drops_the_same_numbers():
-    draws = Draws(7, 1 << 31)
+    draws = Draws(7, 1 << 15)
     expected = draws.drop(torch.ones(6, 10)) == 0
     assert torch.equal(draws.drop(torch.ones(6, 10, dtype=torch.bfloat16)) == 0, expected)
     assert torch.equal(draws.drop(torch.ones(10, 6).T) == 0, expected)

@@ -83,18 +83,17 @@ def test_a_sweep_trains_all_and_the_same_command_then_has_nothing_to_do(run, tmp
 
 
 def test_a_tuning_in_processes_chooses_trains_and_says_where_to_look_further(run, tmp_path):
-    words = [*ONE, "--tune", "optimiser.rate=1e30,1e-3,1e-2", "--halve", "--seeds", "2"]
+    words = [*ONE, "--tune", "optimiser.rate=1e30,1e-3", "--halve"]
     code, output, errors = run(*words, "--quiet")
     assert code == 0, errors
-    assert "2 runs: 2 finished" in output
+    assert "1 runs: 1 finished" in output or "1 run: 1 finished" in output
     [choice] = records(tmp_path).tunings
-    assert f"listops linear: optimiser.rate={choice.recipe.optimiser.rate}, the best of 3" in output
-    assert {run.recipe.seed for run in records(tmp_path).runs} == {0, 1}
+    assert f"listops linear: optimiser.rate={choice.recipe.optimiser.rate}, the best of 2" in output
     assert ("that was tried" in output) == bool(choice.edges)
     code, output, errors = run(*words, "--json")
     assert code == 0, errors
     found = json.loads(output)
-    assert len(found["skipped"]) == 2
+    assert len(found["skipped"]) == 1
     assert found["tuning"][0]["chosen"] == choice.chosen.values
 
 

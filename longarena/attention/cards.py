@@ -433,6 +433,18 @@ _ALL = (
         exponent=1.0,
         sketch={"landmarks": 8, "conv": 5},
     ),
+    MixerCard(
+        name="luna",
+        at="luna:Luna",
+        title="Luna",
+        family="memory",
+        paper="https://arxiv.org/abs/2106.01540",
+        year=2021,
+        time="N p",
+        memory="N + p",
+        exponent=1.0,
+        decodes=True,
+    ),
 )
 
 CARDS: dict[str, MixerCard] = {card.name: card for card in _ALL}

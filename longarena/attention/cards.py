@@ -445,6 +445,19 @@ _ALL = (
         exponent=1.0,
         decodes=True,
     ),
+    MixerCard(
+        name="h-transformer",
+        at="h_transformer:HTransformer",
+        title="H-Transformer-1D",
+        family="low rank",
+        paper="https://arxiv.org/abs/2107.11906",
+        year=2021,
+        time="N b",
+        memory="N",
+        exponent=1.0,
+        decodes=True,
+        sketch={"block": 4},
+    ),
 )
 
 CARDS: dict[str, MixerCard] = {card.name: card for card in _ALL}

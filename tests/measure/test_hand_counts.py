@@ -147,6 +147,13 @@ def luna(packed):
     return maps + attend(packed, tokens) + attend(tokens, packed)
 
 
+def h_transformer(block):
+    # twelve blocks of tokens, then six, three and two of cells; of the blocks of all heads in one
+    # line, the first has nothing before it and the last nothing after it
+    met = 3 * 12 * H - 2 + sum(2 * blocks * H - 2 for blocks in (6, 3, 2))
+    return PROJECTIONS + met * attend(block, block, d)
+
+
 # mechanism: its options, the Mult-Adds of attention, those of convolution
 HAND_COUNTS = {
     "transformer": ({}, PROJECTIONS + attend(N, N), 0),
@@ -220,6 +227,7 @@ HAND_COUNTS = {
     # a band of 32 + 5 - 1 columns
     "nystrom": ({"landmarks": 16, "conv": 5}, nystrom(16), N * (32 + 5 - 1) * D),
     "luna": ({"packed": 16}, luna(16), 0),
+    "h-transformer": ({"block": 8}, h_transformer(8), 0),
 }
 
 

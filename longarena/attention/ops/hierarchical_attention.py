@@ -16,7 +16,10 @@ Choice: sums are relative to the largest score met, from the top level down, so 
         overflows. The authors' code takes the largest of all tokens, beside which the weights of
         some may vanish.
 Choice: scores are computed again in the backward pass. There the weights of a cell are relative to
-        the smallest normaliser of its tokens, so that none is above 1.
+        the smallest normaliser of its tokens, so that none is above 1. Measured with one thread for
+        four rows of 4,096 tokens, 256 channels and 4 heads, forward and backward without the
+        projections: 329 ms and 67 MiB kept, against 620 ms and 245 MiB by autograd through copies
+        of the neighbours.
 """
 
 from collections.abc import Iterator, Sequence

@@ -433,6 +433,31 @@ _ALL = (
         exponent=1.0,
         sketch={"landmarks": 8, "conv": 5},
     ),
+    MixerCard(
+        name="luna",
+        at="luna:Luna",
+        title="Luna",
+        family="memory",
+        paper="https://arxiv.org/abs/2106.01540",
+        year=2021,
+        time="N p",
+        memory="N + p",
+        exponent=1.0,
+        decodes=True,
+    ),
+    MixerCard(
+        name="h-transformer",
+        at="h_transformer:HTransformer",
+        title="H-Transformer-1D",
+        family="low rank",
+        paper="https://arxiv.org/abs/2107.11906",
+        year=2021,
+        time="N b",
+        memory="N",
+        exponent=1.0,
+        decodes=True,
+        sketch={"block": 4},
+    ),
 )
 
 CARDS: dict[str, MixerCard] = {card.name: card for card in _ALL}

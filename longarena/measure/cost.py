@@ -1,7 +1,8 @@
 """What a model costs without a clock: Mult-Adds, counted operation by operation.
 
-torch's FlopCounterMode counts matrix products and convolutions; this file adds what it misses: the
-attention kernels of the CPU, and Fourier transforms. One Mult-Add is two operations.
+torch's FlopCounterMode counts matrix products and convolutions; this file adds what it misses:
+products that are added in place, the attention kernels of the CPU, and Fourier transforms. One
+Mult-Add is two operations.
 
     attention        everything that a mixer computes, including projections, except convolutions
     convolution      modules that are marked as `Convolving`, with the linear maps inside them, and
@@ -39,6 +40,11 @@ Sizes = Sequence[int]
 aten = torch.ops.aten
 
 
+def added_flops(total: Sizes, first: Sizes, second: Sizes, *_: object, **__: object) -> int:
+    """Count the products of matrices that are added to others."""
+    return 2 * math.prod(first) * second[-1]
+
+
 def attention_flops(query: Sizes, key: Sizes, value: Sizes, *_: object, **__: object) -> int:
     """Count scores and weighted sum: two products."""
     *rows, length, size = query
@@ -70,6 +76,7 @@ def to_real_fourier_flops(x: Sizes, dim: Sizes, *_: object, out_shape: Sizes, **
 
 
 FORMULAS = {
+    aten.baddbmm_: added_flops,
     aten._scaled_dot_product_flash_attention_for_cpu: attention_flops,
     aten._scaled_dot_product_flash_attention_for_cpu_backward: attention_backward_flops,
     aten._fft_c2c: fourier_flops,

@@ -44,9 +44,13 @@ def test_linear_attention_has_the_count_of_its_formula():
 
 @pytest.mark.parametrize("mixer", MIXERS)
 def test_the_rest_of_the_model_costs_the_same_around_every_mixer(mixer):
-    # two mechanisms exchange width of the feed-forward for their own
-    options = {"lite-transformer": {"flat": False}, "retention": {"value_expansion": 1}}
-    options = options.get(mixer, {})
+    options = {
+        # these exchange width of the feed-forward for their own
+        "lite-transformer": {"flat": False},
+        "retention": {"value_expansion": 1},
+        # this has as many more tokens as it is asked for
+        "luna": {"packed": 1},
+    }.get(mixer, {})
     found, mlp = cost(mixer, **options), mlp_width(mixer, options)
     # some mixers see a token more, which stands for the whole sequence
     assert found.feed_forward == pytest.approx(DEPTH * 2 * WIDTH * mlp, rel=2 / LENGTH)
@@ -72,6 +76,11 @@ def test_fused_attention_counts_what_the_products_count():
 def test_attention_between_two_lengths_counts_both():
     q, k = heads(length=32), heads(length=128)
     assert mult_adds(lambda: F.scaled_dot_product_attention(q, k, k)) == 2 * 3 * 32 * 128 * 8 * 2
+
+
+def test_products_that_are_added_in_place_count():
+    a, b, total = torch.randn(5, 2, 3), torch.randn(5, 3, 4), torch.zeros(5, 2, 4)
+    assert mult_adds(lambda: total.baddbmm_(a, b)) == mult_adds(lambda: a @ b) == 5 * 2 * 3 * 4
 
 
 def test_fourier_transforms_count_five_n_log_n():

@@ -140,6 +140,20 @@ def mamba2(state, chunk, inner=2 * D):
     return maps + 2 * scan
 
 
+def luna(packed):
+    # packed vectors stand before the tokens, and are maps of keys, values and queries as these are
+    tokens = N + packed
+    maps = 4 * tokens * D**2 + 3 * packed * D**2
+    return maps + attend(packed, tokens) + attend(tokens, packed)
+
+
+def h_transformer(block):
+    # twelve blocks of tokens, then six, three and two of cells; of the blocks of all heads in one
+    # line, the first has nothing before it and the last nothing after it
+    met = 3 * 12 * H - 2 + sum(2 * blocks * H - 2 for blocks in (6, 3, 2))
+    return PROJECTIONS + met * attend(block, block, d)
+
+
 # mechanism: its options, the Mult-Adds of attention, those of convolution
 HAND_COUNTS = {
     "transformer": ({}, PROJECTIONS + attend(N, N), 0),
@@ -212,6 +226,8 @@ HAND_COUNTS = {
     "mamba2": ({"state": 8, "chunk": 32}, mamba2(8, 32), 0),
     # a band of 32 + 5 - 1 columns
     "nystrom": ({"landmarks": 16, "conv": 5}, nystrom(16), N * (32 + 5 - 1) * D),
+    "luna": ({"packed": 16}, luna(16), 0),
+    "h-transformer": ({"block": 8}, h_transformer(8), 0),
 }
 
 
@@ -241,7 +257,7 @@ def test_a_convolution_operator_in_a_mixer_of_your_own_is_one():
 @pytest.mark.parametrize("mixer", MIXERS)
 def test_the_layers_around_a_mixer_are_counted_apart(mixer):
     found = counted(mixer, HAND_COUNTS[mixer][0])
-    tokens = N + 1 if mixer == "longformer" else N
     built = build(mixer, width=D, num_heads=H, max_length=N, options=HAND_COUNTS[mixer][0])
+    tokens = N + built.num_global_tokens
     assert found.feed_forward == 2 * tokens * D * built.mlp_width(MLP)
     assert found.head_and_embedding == D * MLP + MLP * CLASSES

@@ -55,6 +55,7 @@ OPTIONS = {
     ("long-conv", "path-x"): {"lam": 0.001, "kernel_dropout": 0.3, "init": "random"},
     ("mega", "listops"): {"ema": 16, "z": 64, "hidden": 160, "attention": "softmax"},
     ("mega", "path-x"): {"ema": 16, "z": 32, "hidden": 128, "attention": "laplace"},
+    ("luna", "text"): {"packed": 256},
 }
 
 PAIRS = [(task, mixer) for mixer, tasks in RECIPES.items() for task in tasks]

@@ -16,16 +16,19 @@ Choice: heads keep their size, so half of the channels have half of the heads; a
 Choice: the gated unit has its share of the `qkv_width`; in the authors' code, too, a convolution
         may have another width than the tokens.
 Choice: to the convolution padding is zero, and so is everything beyond the ends of a sequence.
+Choice: when causal, attention looks back only and a kernel ends at its own token, as in the
+        decoder of the authors' code.
 Choice: the feed-forward after it is flat, that is, no wider than the model, as in the paper,
         whatever the recipe's `mlp_width` says; `flat=false` follows the recipe.
 """
 
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import torch
 import torch.nn.functional as F
 from einops import rearrange
+from jaxtyping import Float
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
@@ -39,6 +42,8 @@ from longarena.options import Options
 from longarena.shapes import Mask, Tokens
 
 KERNELS_BY_LAYER = (3, 7, 15, 31)
+
+Gated: TypeAlias = Float[Tensor, "batch length inner"]
 
 
 class SharedKernel(nn.Module):
@@ -74,11 +79,16 @@ class Convolution(Convolving):
         self.input = projection(width, 2 * inner)
         self.kernel = (PredictedKernel if dynamic else SharedKernel)(inner, groups, size)
         self.output = projection(inner, width)
+        self.causal = place.causal
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
-        gated = F.glu(self.input(x), dim=-1).masked_fill(~mask[..., None], 0.0)
-        y: Tensor = self.output(convolve(gated, self.kernel(gated)))
+        gated = self.gated(x).masked_fill(~mask[..., None], 0.0)
+        y: Tensor = self.output(convolve(gated, self.kernel(gated), self.causal))
         return y
+
+    def gated(self, x: Tokens) -> Gated:
+        """Return what is convolved: one half of a projection, gated by the other."""
+        return F.glu(self.input(x), dim=-1)
 
 
 class LiteTransformerOptions(Options):

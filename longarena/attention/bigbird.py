@@ -33,7 +33,10 @@ from torch import Tensor
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.ops.blocks import Pattern, attend, cut, gather, join, look_up
+from longarena.attention.ops.decoder import Decoder
+from longarena.attention.ops.key_values import Sight
 from longarena.attention.ops.visible import visible_keys
+from longarena.attention.pattern_decoder import PatternDecoder
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.seeding import torch_rng
@@ -151,6 +154,23 @@ def past_pattern(mask: Mask, draws: Draws, options: BigBirdOptions) -> Pattern:
     )
 
 
+def past_sight(draws: Draws, options: BigBirdOptions) -> Sight:
+    """See the key blocks of the own block; all are kept, for a later block may draw any."""
+    block = options.block
+    table = past_blocks(draws.cpu(), options)
+    num_seen = (table[..., 0] < NO_BLOCK).sum(dim=1).tolist()
+    offsets = torch.arange(block)
+
+    def show(rows: Tensor, position: int) -> Tensor:
+        number, offset = divmod(position, block)
+        blocks = table[number, : num_seen[number]].T
+        places = (blocks[..., None] * block + offsets).flatten(1)
+        places = places[:, : places.shape[1] - block + offset + 1].to(rows.device)
+        return rows[:, torch.arange(len(places), device=rows.device)[:, None], places]
+
+    return Sight(show)
+
+
 @dataclass(frozen=True)
 class BigBirdPlan:
     """Queries, keys, and the pattern of the queries after the global ones, if there are any."""
@@ -205,6 +225,9 @@ class BigBird(Attention[BigBirdPlan]):
         rest = attend(plan.pattern, plan.q[:, :, self.num_global :], plan.k, v)
         # joined with the heads after the positions, the layout that the output projection reads
         return torch.cat([y.transpose(1, 2), rest.transpose(1, 2)], dim=1).transpose(1, 2)
+
+    def decoder(self, batch: int) -> Decoder:
+        return PatternDecoder(self, batch, [past_sight(self.draws, self.options)])
 
 
 def _draw(place: Place, options: BigBirdOptions) -> Draws:

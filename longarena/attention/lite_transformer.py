@@ -27,15 +27,18 @@ from typing import Literal, TypeAlias
 
 import torch
 import torch.nn.functional as F
-from einops import rearrange
+from einops import einsum, rearrange
 from jaxtyping import Float
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
 from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
+from longarena.attention.ops.cache import Cache
 from longarena.attention.ops.convolution import Convolving, Kernels, convolve
+from longarena.attention.ops.decoder import Decoder, Token
 from longarena.attention.ops.projection import projection
+from longarena.attention.ops.prompt_decoder import PromptDecoder
 from longarena.attention.transformer import Transformer, TransformerOptions
 from longarena.errors import UserError
 from longarena.options import Options
@@ -79,11 +82,11 @@ class Convolution(Convolving):
         self.input = projection(width, 2 * inner)
         self.kernel = (PredictedKernel if dynamic else SharedKernel)(inner, groups, size)
         self.output = projection(inner, width)
-        self.causal = place.causal
+        self.place, self.size = place, size
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         gated = self.gated(x).masked_fill(~mask[..., None], 0.0)
-        y: Tensor = self.output(convolve(gated, self.kernel(gated), self.causal))
+        y: Tensor = self.output(convolve(gated, self.kernel(gated), self.place.causal))
         return y
 
     def gated(self, x: Tokens) -> Gated:
@@ -137,6 +140,49 @@ class LiteTransformer(Mixer):
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         far, near = torch.split(x, self.widths, dim=-1)
         return torch.cat([self.attention(far, mask), self.convolution(near, mask)], dim=-1)
+
+    def decoder(self, batch: int) -> Decoder:
+        return LiteTransformerDecoder(self, batch)
+
+
+class LiteTransformerDecoder(Decoder):
+    """Keep the keys and values of one part, and the last tokens of the other."""
+
+    def __init__(self, mixer: LiteTransformer, batch: int) -> None:
+        self.widths = mixer.widths
+        self.far = mixer.attention.start(batch)
+        row = mixer.zeros(batch, mixer.convolution.place.qkv_width)
+        self.near = ConvolutionDecoder(mixer.convolution, row)
+
+    def step(self, x: Token) -> Token:
+        far, near = torch.split(x, self.widths, dim=-1)
+        return torch.cat([self.far.step(far), self.near.step(near)], dim=-1)
+
+    def read(self, x: Tokens) -> Tokens:
+        far, near = torch.split(x, self.widths, dim=-1)
+        return torch.cat([self.far.read(far), self.near.read(near)], dim=-1)
+
+
+class ConvolutionDecoder(PromptDecoder):
+    """Keep as many gated tokens as the kernel has places."""
+
+    def __init__(self, convolution: Convolution, row: Float[Tensor, "batch inner"]) -> None:
+        super().__init__(convolution)
+        self.convolution = convolution
+        self.gated = Cache(row, convolution.size)
+
+    def remember(self, x: Tokens) -> None:
+        self.gated.extend(self.convolution.gated(x))
+
+    def mix(self, x: Tokens) -> Tokens:
+        newest = self.convolution.gated(x)
+        tokens, kernel = self.gated.extend(newest), self.convolution.kernel(newest)[:, 0]
+        # at the beginning, the places before the first token weigh nothing
+        kernel = kernel[..., -tokens.shape[1] :].expand(len(x), -1, -1)
+        tokens = rearrange(tokens, "b k (g d) -> b g k d", g=kernel.shape[1])
+        y = einsum(kernel, tokens, "b g k, b g k d -> b g d")
+        mixed: Tensor = self.convolution.output(rearrange(y, "b g d -> b 1 (g d)"))
+        return mixed
 
 
 def _split(place: Place, share: float) -> tuple[Place, Place]:

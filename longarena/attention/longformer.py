@@ -23,6 +23,7 @@ Choice: when causal, the w // 2 keys before a token and itself remain of its win
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 import torch.nn.functional as F
@@ -34,8 +35,11 @@ from torch import Tensor
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.ops.blocks import Pattern, Window, attend, sliding_window
+from longarena.attention.ops.decoder import Decoder
+from longarena.attention.ops.key_values import Sight, steps_back
 from longarena.attention.ops.projection import projection
 from longarena.attention.ops.visible import visible_keys
+from longarena.attention.pattern_decoder import PatternDecoder
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -158,6 +162,17 @@ class Longformer(Attention[LongformerPlan]):
             # in place: nothing else keeps what a projection returns, and no other row is copied
             mixed[:, : self.num_global_tokens] = self._global_outputs(plan.global_rows)
         return mixed
+
+    def decoder(self, batch: int) -> Decoder:
+        return PatternDecoder(self, batch, list(self._sights()))
+
+    def _sights(self) -> Iterator[Sight]:
+        """Give one sight to neighbouring heads that have the same dilation."""
+        first = 0
+        for dilation, heads in groupby(self.dilations):
+            last = first + len(list(heads))
+            yield steps_back(dilation, self.options.window // 2, slice(first, last))
+            first = last
 
     def _groups(self, mask: Mask) -> Iterator[DilatedHeads]:
         for dilation in sorted(set(self.dilations)):

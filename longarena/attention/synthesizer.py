@@ -23,21 +23,37 @@ Choice: when causal, every softmax is over the logits up to the token itself: of
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import torch
 from einops import rearrange
+from jaxtyping import Float
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
+from longarena.attention.ops.cache import Cache
+from longarena.attention.ops.decoder import Decoder
 from longarena.attention.ops.projection import projection
+from longarena.attention.ops.prompt_decoder import PromptDecoder
 from longarena.attention.ops.rotary import rotate_by_position
-from longarena.attention.ops.scores import DotScores, RowScores, Scores, SharedScores, attend, mix
+from longarena.attention.ops.scores import (
+    DotScores,
+    RowScores,
+    Scores,
+    SharedScores,
+    all_logits,
+    attend,
+    mix,
+)
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
+
+# equal for all rows of a batch where nothing depends on the tokens
+Logits: TypeAlias = Float[Tensor, "#batch heads length keys"]
+Keys: TypeAlias = Float[Tensor, "batch heads keys size"]
 
 
 class SynthesizerOptions(Options):
@@ -176,6 +192,12 @@ class Mixture(nn.Module):
     def forward(self, x: Tokens) -> Scores:
         return mix(self.balance.softmax(dim=0), self.synthetic(x), self.dot_product(x))
 
+    def last_logits(self, x: Tokens, first: int, k: Keys) -> Logits:
+        """Return the logits of tokens that stand from `first` on, given the keys of all so far."""
+        made_up, compared = self.balance.softmax(dim=0)
+        dot_products = self.dot_product.queries(x, first) @ k.mT
+        return made_up * all_logits(self.synthetic(x, first)) + compared * dot_products
+
 
 VARIANTS: dict[str, Callable[[Place, SynthesizerOptions], nn.Module]] = {
     "random": Random,
@@ -226,3 +248,30 @@ class Synthesizer(Attention[SynthesizerPlan]):
 
     def apply(self, plan: SynthesizerPlan, v: Values) -> Values:  # type: ignore[override]
         return attend(plan.scores, v, plan.mask, self.place.causal)
+
+    def decoder(self, batch: int) -> Decoder:
+        return SynthesizerDecoder(self, batch)
+
+
+class SynthesizerDecoder(PromptDecoder):
+    """Keep the values of all tokens, and the keys too where dot products are mixed in."""
+
+    def __init__(self, mixer: Synthesizer, batch: int) -> None:
+        super().__init__(mixer)
+        self.mixer = mixer
+        row = mixer.zeros(batch, mixer.place.num_heads, mixer.place.head_size)
+        self.v = Cache(row)
+        self.k = Cache(row) if isinstance(mixer.scores, Mixture) else None
+
+    def remember(self, x: Tokens) -> None:
+        self.v.extend(self.mixer.split(self.mixer.value(x)))
+        if self.k is not None:
+            self.k.extend(self.mixer.scores.dot_product.keys(x, self.position))
+
+    def mix(self, x: Tokens) -> Tokens:
+        self.remember(x)
+        if self.k is None:
+            logits = all_logits(self.mixer.scores(x, self.position))
+        else:
+            logits = self.mixer.scores.last_logits(x, self.position, self.k.rows)
+        return self.mixer.merged(logits.softmax(dim=-1) @ self.v.rows)

@@ -10,7 +10,7 @@ Paper:  Dai et al. (2019), https://arxiv.org/abs/1901.02860
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from einops import rearrange
@@ -19,9 +19,12 @@ from torch import Tensor, nn
 
 from longarena.attention.ops.projection import projection
 from longarena.attention.ops.visible import Allowed, visible
+from longarena.shapes import Heads, Values
 
 # heads first: they share nothing, while all problems share the vectors of distances
 ByHead = Float[Tensor, "heads problems _ _"]
+# what the newest token asks, or is answered
+Last = Float[Tensor, "batch heads 1 _"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,15 @@ def relative_attention(
     with torch.no_grad():  # a hidden logit has a weight of zero, and hence no gradient anyway
         logits.masked_fill_(~visible(allowed).transpose(0, 1), -math.inf)
     return logits.softmax(dim=-1) @ v
+
+
+def attend_from_last(relation: Relation, q: Last, k: Heads, v: Values) -> Last:
+    """Attend from the token where the last key is; the relation may know farther distances."""
+    num_keys = k.shape[2]
+    near = replace(relation, vectors=relation.vectors[:, -num_keys - 1 :])
+    allowed = torch.ones(1, 1, 1, num_keys, dtype=torch.bool, device=q.device)
+    y = relative_attention(near, *(t.transpose(0, 1) for t in (q, k, v)), allowed)
+    return y.transpose(0, 1)
 
 
 def distance_logits(

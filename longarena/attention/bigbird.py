@@ -166,7 +166,8 @@ def past_sight(draws: Draws, options: BigBirdOptions) -> Sight:
         blocks = table[number, : num_seen[number]].T
         places = (blocks[..., None] * block + offsets).flatten(1)
         places = places[:, : places.shape[1] - block + offset + 1].to(rows.device)
-        return rows[:, torch.arange(len(places), device=rows.device)[:, None], places]
+        pairs = zip(rows.unbind(dim=1), places, strict=True)
+        return torch.stack([own.index_select(1, seen) for own, seen in pairs], dim=1)
 
     return Sight(show)
 

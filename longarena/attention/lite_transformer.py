@@ -27,7 +27,7 @@ from typing import Literal, TypeAlias
 
 import torch
 import torch.nn.functional as F
-from einops import einsum, rearrange
+from einops import rearrange
 from jaxtyping import Float
 from pydantic import Field, field_validator
 from torch import Tensor, nn
@@ -178,10 +178,9 @@ class ConvolutionDecoder(PromptDecoder):
         newest = self.convolution.gated(x)
         tokens, kernel = self.gated.extend(newest), self.convolution.kernel(newest)[:, 0]
         # at the beginning, the places before the first token weigh nothing
-        kernel = kernel[..., -tokens.shape[1] :].expand(len(x), -1, -1)
-        tokens = rearrange(tokens, "b k (g d) -> b g k d", g=kernel.shape[1])
-        y = einsum(kernel, tokens, "b g k, b g k d -> b g d")
-        mixed: Tensor = self.convolution.output(rearrange(y, "b g d -> b 1 (g d)"))
+        kernel = kernel[..., None, -tokens.shape[1] :]
+        y = kernel @ rearrange(tokens, "b k (g d) -> b g k d", g=kernel.shape[1])
+        mixed: Tensor = self.convolution.output(rearrange(y, "b g 1 d -> b 1 (g d)"))
         return mixed
 
 

@@ -196,7 +196,8 @@ class Mixture(nn.Module):
         """Return the logits of tokens that stand from `first` on, given the keys of all so far."""
         made_up, compared = self.balance.softmax(dim=0)
         dot_products = self.dot_product.queries(x, first) @ k.mT
-        return made_up * all_logits(self.synthetic(x, first)) + compared * dot_products
+        logits: Tensor = made_up * all_logits(self.synthetic(x, first)) + compared * dot_products
+        return logits
 
 
 VARIANTS: dict[str, Callable[[Place, SynthesizerOptions], nn.Module]] = {
@@ -250,28 +251,42 @@ class Synthesizer(Attention[SynthesizerPlan]):
         return attend(plan.scores, v, plan.mask, self.place.causal)
 
     def decoder(self, batch: int) -> Decoder:
+        if isinstance(self.scores, Mixture):
+            return MixtureDecoder(self, batch, self.scores)
         return SynthesizerDecoder(self, batch)
 
 
 class SynthesizerDecoder(PromptDecoder):
-    """Keep the values of all tokens, and the keys too where dot products are mixed in."""
+    """Keep the values of all tokens."""
 
     def __init__(self, mixer: Synthesizer, batch: int) -> None:
         super().__init__(mixer)
         self.mixer = mixer
-        row = mixer.zeros(batch, mixer.place.num_heads, mixer.place.head_size)
-        self.v = Cache(row)
-        self.k = Cache(row) if isinstance(mixer.scores, Mixture) else None
+        self.v = Cache(mixer.zeros(batch, mixer.place.num_heads, mixer.place.head_size))
 
     def remember(self, x: Tokens) -> None:
         self.v.extend(self.mixer.split(self.mixer.value(x)))
-        if self.k is not None:
-            self.k.extend(self.mixer.scores.dot_product.keys(x, self.position))
 
     def mix(self, x: Tokens) -> Tokens:
         self.remember(x)
-        if self.k is None:
-            logits = all_logits(self.mixer.scores(x, self.position))
-        else:
-            logits = self.mixer.scores.last_logits(x, self.position, self.k.rows)
-        return self.mixer.merged(logits.softmax(dim=-1) @ self.v.rows)
+        return self.mixer.merged(self.logits(x).softmax(dim=-1) @ self.v.rows)
+
+    def logits(self, x: Tokens) -> Logits:
+        """Return the logits of the token at `position`."""
+        return all_logits(self.mixer.scores(x, self.position))
+
+
+class MixtureDecoder(SynthesizerDecoder):
+    """Keep the keys that queries are compared with too."""
+
+    def __init__(self, mixer: Synthesizer, batch: int, mixture: Mixture) -> None:
+        super().__init__(mixer, batch)
+        self.mixture = mixture
+        self.k = Cache(mixer.zeros(batch, mixer.place.num_heads, mixer.place.head_size))
+
+    def remember(self, x: Tokens) -> None:
+        super().remember(x)
+        self.k.extend(self.mixture.dot_product.keys(x, self.position))
+
+    def logits(self, x: Tokens) -> Logits:
+        return self.mixture.last_logits(x, self.position, self.k.rows)

@@ -10,7 +10,7 @@ Paper:  Dai et al. (2019), https://arxiv.org/abs/1901.02860
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from einops import rearrange
@@ -57,11 +57,11 @@ def relative_attention(
 
 def attend_from_last(relation: Relation, q: Last, k: Heads, v: Values) -> Last:
     """Attend from the token where the last key is; the relation may know farther distances."""
-    num_keys = k.shape[2]
-    near = replace(relation, vectors=relation.vectors[:, -num_keys - 1 :])
-    allowed = torch.ones(1, 1, 1, num_keys, dtype=torch.bool, device=q.device)
-    y = relative_attention(near, *(t.transpose(0, 1) for t in (q, k, v)), allowed)
-    return y.transpose(0, 1)
+    vectors = relation.vectors[:, -k.shape[2] - 1 : -1]
+    by_token = (q + relation.token_bias[:, None]) @ k.mT
+    by_distance = (q + relation.distance_bias[:, None]) @ vectors.mT
+    weights = ((by_token + by_distance) / math.sqrt(q.shape[-1])).softmax(dim=-1)
+    return weights @ v
 
 
 def distance_logits(

@@ -72,8 +72,8 @@ class _Attend(torch.autograd.Function):
         ctx: Any, q: Factor, k: Factor, columns: Columns, batch: int, causal: bool
     ) -> Answers:
         blocks = _blocks(q.shape[1], causal)
-        sums = [_weights(q, k, block) @ columns[:, block.keys] for block in blocks]
-        sums = rearrange(torch.cat(sums, dim=1), "h n (b c) -> h n b c", b=batch)
+        parts = [_weights(q, k, block) @ columns[:, block.keys] for block in blocks]
+        sums = rearrange(torch.cat(parts, dim=1), "h n (b c) -> h n b c", b=batch)
         denominator = sums[..., -1:]
         y = (sums[..., :-1] / denominator).flatten(2)
         ctx.batch, ctx.causal = batch, causal

@@ -53,9 +53,7 @@ class PatternDecoder(PromptDecoder):
         for heads, group in groupby(self.kept, key=lambda kept: kept.sight.heads):
             shown = [kept.seen(self.position) for kept in group]
             rows = torch.cat(shown, dim=2) if len(shown) > 1 else shown[0]
-            own = q[:, heads]
-            # a token that sees nothing is told nothing
-            yield self.attend(own, *rows.chunk(2, -1)) if rows.shape[2] else torch.zeros_like(own)
+            yield self.attend(q[:, heads], *rows.chunk(2, dim=-1))
 
 
 def key_values(mixer: Attention[Plan], x: Tokens, first: int = 0) -> Rows:

@@ -8,7 +8,9 @@
 Half of the heads use the first part and half the second; `merged` gives every head the union.
 
 Paper:  Child et al. (2019), https://arxiv.org/abs/1904.10509
-Cost:   time O(N sqrt(N) d) for a stride near sqrt(N); memory O(N d), merged O(N sqrt(N)).
+Cost:   time O(N sqrt(N) d) for a stride near sqrt(N); memory O(N d), merged O(N sqrt(N)). Token by
+        token, a head that sees columns must keep the keys and values of all positions, since each
+        column is continued later; one that sees summaries keeps these alone.
 Choice: the paper's patterns look back only; here they look both ways, unless causal.
 Choice: with an odd number of heads the first part has one more; a single head uses the first part
         in even layers and the second in odd ones, the paper's other way to divide them.
@@ -191,10 +193,7 @@ class Sparse(Attention[DividedPlan | MergedPlan]):
         return plan.spread(v)
 
     def decoder(self, batch: int) -> Decoder:
-        # a single head has no second part, or no first
-        heads = range(self.place.num_heads)
-        sights = [sight for sight in self._sights() if heads[sight.heads]]
-        return PatternDecoder(self, batch, sights)
+        return PatternDecoder(self, batch, self._sights())
 
     def _sights(self) -> list[Sight]:
         """Say what each part sees when it looks back; when merged, both are for all heads."""

@@ -36,7 +36,9 @@ def build(  # noqa: PLR0913 - the one call from outside: every argument by its n
             raise UserError(f"{key} {channels} is not a multiple of {num_heads} heads")
     if causal and not kind.card.causal:
         able = ", ".join(key for key, card in CARDS.items() if card.causal)
-        raise UserError(f"{name} cannot be causal; choose one of {able}")
+        reason = kind.card.why_not_causal
+        because = f": {reason}" if reason else ""
+        raise UserError(f"{name} cannot be causal{because}; choose one of {able}")
     place = Place(width, qkv_width, num_heads, max_length, layer, depth, seed, causal, rotary)
     chosen = parse(kind.options_type, _of_layer(options or {}, place), name)
     with seeded(seed, "mixer", layer):

@@ -33,9 +33,10 @@ class MixerCard(Options):
 
     `at` is the place of its class, `module:Class` in this folder. `exponent` is the claimed growth
     of the time with the length. `decodes` says whether it can decode at all, by the survey of Tay
-    et al. (2020), and `causal` whether it can here. `has_qkv` says whether it has queries, keys and
-    values, whose width can differ from that of the tokens. `sketch` holds the options under which
-    the pattern shows when only 64 positions are drawn.
+    et al. (2020), and `causal` whether it can here; `why_not_causal` is the reason if it cannot.
+    `has_qkv` says whether it has queries, keys and values, whose width can differ from that of the
+    tokens. `sketch` holds the options under which the pattern shows when only 64 positions are
+    drawn.
     """
 
     name: str = "your own"
@@ -49,6 +50,7 @@ class MixerCard(Options):
     exponent: float = 2.0
     decodes: bool = False
     causal: bool = False
+    why_not_causal: str = ""
     has_qkv: bool = True
     sketch: dict[str, Value] = Field(default_factory=dict)
 
@@ -106,6 +108,7 @@ _ALL = (
         memory="N",
         exponent=1.0,
         decodes=True,
+        causal=True,
         sketch={"window": 12},
     ),
     MixerCard(
@@ -118,6 +121,7 @@ _ALL = (
         time="N k",
         memory="N + k",
         exponent=1.0,
+        why_not_causal="its projections mix all positions",
         sketch={"k": 16},
     ),
     MixerCard(
@@ -131,6 +135,7 @@ _ALL = (
         memory="N",
         exponent=1.0,
         decodes=True,
+        why_not_causal="its causal form is not built yet",
         sketch={"bucket_size": 8},
     ),
     MixerCard(
@@ -144,6 +149,7 @@ _ALL = (
         memory="N + (N / b)^2",
         exponent=1.5,
         decodes=True,
+        why_not_causal="its causal form is not built yet",
         sketch={"block": 8},
     ),
     MixerCard(
@@ -157,6 +163,7 @@ _ALL = (
         memory="N; random: max_length^2 parameters per head",
         exponent=2.0,
         decodes=True,
+        causal=True,
     ),
     MixerCard(
         name="bigbird",
@@ -168,6 +175,7 @@ _ALL = (
         time="N b",
         memory="N",
         exponent=1.0,
+        causal=True,
         sketch={"block": 4, "global_blocks": 1, "random": 2},
     ),
     MixerCard(
@@ -207,6 +215,7 @@ _ALL = (
         memory="N k",
         exponent=1.5,
         decodes=True,
+        why_not_causal="its causal form is not built yet",
         sketch={"block": 4},
     ),
     MixerCard(
@@ -248,6 +257,7 @@ _ALL = (
         memory="N + m",
         exponent=1.0,
         decodes=False,
+        why_not_causal="its points read the whole sequence before any token reads them",
     ),
     MixerCard(
         name="image-transformer",
@@ -273,6 +283,7 @@ _ALL = (
         time="N (w_1 + w_2 / s)",
         memory="N",
         exponent=1.0,
+        why_not_causal="a pooled key holds tokens after its own position",
     ),
     MixerCard(
         name="lite-transformer",
@@ -285,6 +296,7 @@ _ALL = (
         memory="N",
         exponent=2.0,
         decodes=True,
+        causal=True,
     ),
     MixerCard(
         name="s4d",
@@ -406,6 +418,7 @@ _ALL = (
         time="N log N",
         memory="N",
         exponent=1.0,
+        why_not_causal="its Fourier transform mixes all positions",
         has_qkv=False,
     ),
     MixerCard(
@@ -431,6 +444,7 @@ _ALL = (
         time="N m",
         memory="N m",
         exponent=1.0,
+        why_not_causal="its landmarks are means over the whole sequence",
         sketch={"landmarks": 8, "conv": 5},
     ),
     MixerCard(

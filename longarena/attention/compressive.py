@@ -31,16 +31,21 @@ from longarena.attention.cards import CARDS
 from longarena.attention.ops.compression import (
     Convolution,
     Leaving,
-    Slots,
+    SlotStates,
     max_of_groups,
     mean_of_groups,
     most_used,
     real_in_groups,
     reconstruction_loss,
 )
+from longarena.attention.ops.decoder import Decoder
 from longarena.attention.ops.detached_projection import project_detached
-from longarena.attention.ops.relative import RelativePositions
+from longarena.attention.ops.key_values import KeyValues, Rows, blocks_back
+from longarena.attention.ops.prompt_decoder import PromptDecoder
+from longarena.attention.ops.relative import RelativePositions, attend_from_last
 from longarena.attention.ops.segments import Part, SegmentPlan, Segments, Span, attend_in_segments
+from longarena.attention.ops.slots import Arrived, Groups, MostUsed, Slots, SlotSizes
+from longarena.attention.pattern_decoder import key_values
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
 
@@ -73,9 +78,9 @@ class CompressiveOptions(Options):
 class Compressed:
     """The compressed states, which of them are real, and how `apply` compresses values."""
 
-    states: Slots
+    states: SlotStates
     mask: Bool[Tensor, "batch slots"]
-    summarise: Callable[[Tokens], Slots]
+    summarise: Callable[[Tokens], SlotStates]
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,14 @@ class Compressive(Attention[CompressivePlan]):
     def extra_loss(self) -> Tensor | None:
         return self.loss
 
+    def decoder(self, batch: int) -> Decoder:
+        return CompressiveDecoder(self, batch)
+
+    def compressed_rows(self, states: Tokens) -> Rows:
+        """Return the keys and values of the slots that whole groups of states become."""
+        real = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
+        return key_values(self, self._one_of_each_group(states, real))
+
     def _compress(self, x: Tokens, mask: Mask, q: Heads, k: Heads) -> Compressed:
         if self.options.compression == "most-used":
             return self._keep_most_used(x, mask, q.detach(), k.detach())
@@ -149,7 +162,7 @@ class Compressive(Attention[CompressivePlan]):
             lambda v: mean_of_groups(F.pad(v, (0, 0, 0, extra)), real, rate),
         )
 
-    def _one_of_each_group(self, x: Tokens, mask: Mask) -> Slots:
+    def _one_of_each_group(self, x: Tokens, mask: Mask) -> SlotStates:
         if self.options.compression == "conv":
             slots: Tensor = self.convolution(x, mask)
             return slots
@@ -161,7 +174,7 @@ class Compressive(Attention[CompressivePlan]):
         inside = kept < x.shape[1]
         kept = kept.clamp_max(x.shape[1] - 1)
 
-        def take(v: Tokens) -> Slots:
+        def take(v: Tokens) -> SlotStates:
             return v.gather(1, kept[..., None].expand(-1, -1, v.shape[2]))
 
         return Compressed(take(x), mask.gather(1, kept) & inside, take)
@@ -201,3 +214,35 @@ class Compressive(Attention[CompressivePlan]):
             for slope, weight in zip(slopes, weights, strict=True)
         )
         return loss.detach() + ((states - states.detach()) * slope).sum() / q.numel()
+
+
+class CompressiveDecoder(PromptDecoder):
+    """Keep the keys and values of the segment, its memory and the slots; of states, one group."""
+
+    def __init__(self, mixer: Compressive, batch: int) -> None:
+        super().__init__(mixer)
+        self.mixer = mixer
+        place, options = mixer.place, mixer.options
+        segment, memory, compressed = options.segment, options.memory, options.compressed
+        row = mixer.zeros(batch, place.num_heads, 2 * place.head_size)
+        self.kept = KeyValues(row, blocks_back(segment, memory))
+        self.relation = mixer.positions(1, compressed + memory + segment)
+        sizes = SlotSizes(segment, memory, compressed, options.rate)
+        if options.compression == "most-used":
+            self.slots: Slots = MostUsed(sizes, row)
+        else:
+            state = mixer.zeros(batch, place.width)
+            self.slots = Groups(sizes, state, row, mixer.compressed_rows)
+
+    def remember(self, x: Tokens) -> None:
+        rows = key_values(self.mixer, x)
+        self.kept.keep(rows, 0)
+        self.slots.remember(Arrived(x, self.mixer.queries(x), rows))
+
+    def mix(self, x: Tokens) -> Tokens:
+        self.kept.keep(key_values(self.mixer, x), self.position)
+        q, rows = self.mixer.queries(x), self.kept.seen(self.position)
+        seen = torch.cat([self.slots.seen(self.position), rows], dim=2)
+        y = attend_from_last(self.relation, q, *seen.chunk(2, dim=-1))
+        self.slots.note(Arrived(x, q, rows), self.position)
+        return self.mixer.merged(y)

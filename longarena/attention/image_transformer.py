@@ -29,6 +29,9 @@ from torch import Tensor
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.ops.blocks import Blocks, Pattern, attend, gather, look_up
+from longarena.attention.ops.decoder import Decoder
+from longarena.attention.ops.key_values import Sight, blocks_back
+from longarena.attention.pattern_decoder import PatternDecoder
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -70,6 +73,16 @@ class Line:
         [[-1, 0, 1, 2], [1, 2, 3, 4], [3, 4, -1, -1]]
         """
         return self._places(-self.before, self.block + self.after)
+
+    def seen(self, place: int) -> range:
+        """Return the places in the memory of the block that holds this one.
+
+        >>> Line.of(length=5, block=2, memory=4).seen(2)
+        range(1, 5)
+        """
+        start = place // self.block * self.block
+        first, last = start - self.before, start + self.block + self.after
+        return range(max(0, first), min(last, self.length))
 
     def _places(self, start: int, stop: int) -> Int[Tensor, "pieces places"]:
         places = torch.arange(0, self.length, self.block)[:, None] + torch.arange(start, stop)
@@ -129,6 +142,22 @@ def _in_order(y: Blocks, batch: int, slots: Int[Tensor, " length"]) -> Heads:
     """Put the answers of all problems back where their queries came from."""
     rows = rearrange(y, "(b n) h s d -> b (n s) h d", b=batch)
     return rows.index_select(1, slots).transpose(1, 2)
+
+
+def rectangle_back(rows: Line, columns: Line) -> Sight:
+    """See the memory of the own rectangle up to oneself; the lines that it touches are kept."""
+    width = columns.length
+
+    def show(kept: Tensor, position: int) -> Tensor:
+        oldest = position + 1 - kept.shape[2]
+        row, column = divmod(position, width)
+        top, across = rows.seen(row).start, columns.seen(column)
+        lines = torch.arange(top, row + 1)[:, None] * width
+        places = (lines + torch.arange(across.start, across.stop) - oldest).flatten()
+        later = across.stop - 1 - column  # at the end of the line on which the token stands
+        return kept.index_select(2, places[: len(places) - later].to(kept.device))
+
+    return Sight(show, limit=(rows.before + rows.block) * width)
 
 
 class ImageTransformerOptions(Options):
@@ -202,7 +231,19 @@ class ImageTransformer(Attention[ImagePlan]):
         if options.image_width is None:
             line = Line.of(length, options.block, options.memory, causal)
             return Tables(line.queries(), line.keys())
-        height = -(-length // options.image_width)
-        rows = Line.of(height, options.block_height, options.memory_height, causal)
-        columns = Line.of(options.image_width, options.block, options.memory)
+        rows, columns = self._lines(-(-length // options.image_width), options.image_width)
         return Tables.of_rectangles(rows, columns)
+
+    def decoder(self, batch: int) -> Decoder:
+        options = self.options
+        if options.image_height is None or options.image_width is None:
+            sight = blocks_back(options.block, options.memory - options.block)
+        else:
+            sight = rectangle_back(*self._lines(options.image_height, options.image_width))
+        return PatternDecoder(self, batch, [sight])
+
+    def _lines(self, height: int, width: int) -> tuple[Line, Line]:
+        """Lay a memory around each block of rows, and around each block of columns."""
+        options = self.options
+        rows = Line.of(height, options.block_height, options.memory_height, self.place.causal)
+        return rows, Line.of(width, options.block, options.memory)

@@ -16,29 +16,37 @@ Choice: heads keep their size, so half of the channels have half of the heads; a
 Choice: the gated unit has its share of the `qkv_width`; in the authors' code, too, a convolution
         may have another width than the tokens.
 Choice: to the convolution padding is zero, and so is everything beyond the ends of a sequence.
+Choice: when causal, attention looks back only and a kernel ends at its own token, as in the
+        decoder of the authors' code.
 Choice: the feed-forward after it is flat, that is, no wider than the model, as in the paper,
         whatever the recipe's `mlp_width` says; `flat=false` follows the recipe.
 """
 
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import torch
 import torch.nn.functional as F
 from einops import rearrange
+from jaxtyping import Float
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
 from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
+from longarena.attention.ops.cache import Cache
 from longarena.attention.ops.convolution import Convolving, Kernels, convolve
+from longarena.attention.ops.decoder import Decoder, Token
 from longarena.attention.ops.projection import projection
+from longarena.attention.ops.prompt_decoder import PromptDecoder
 from longarena.attention.transformer import Transformer, TransformerOptions
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens
 
 KERNELS_BY_LAYER = (3, 7, 15, 31)
+
+Gated: TypeAlias = Float[Tensor, "batch length inner"]
 
 
 class SharedKernel(nn.Module):
@@ -74,11 +82,16 @@ class Convolution(Convolving):
         self.input = projection(width, 2 * inner)
         self.kernel = (PredictedKernel if dynamic else SharedKernel)(inner, groups, size)
         self.output = projection(inner, width)
+        self.place, self.size = place, size
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
-        gated = F.glu(self.input(x), dim=-1).masked_fill(~mask[..., None], 0.0)
-        y: Tensor = self.output(convolve(gated, self.kernel(gated)))
+        gated = self.gated(x).masked_fill(~mask[..., None], 0.0)
+        y: Tensor = self.output(convolve(gated, self.kernel(gated), self.place.causal))
         return y
+
+    def gated(self, x: Tokens) -> Gated:
+        """Return what is convolved: one half of a projection, gated by the other."""
+        return F.glu(self.input(x), dim=-1)
 
 
 class LiteTransformerOptions(Options):
@@ -127,6 +140,48 @@ class LiteTransformer(Mixer):
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         far, near = torch.split(x, self.widths, dim=-1)
         return torch.cat([self.attention(far, mask), self.convolution(near, mask)], dim=-1)
+
+    def decoder(self, batch: int) -> Decoder:
+        return LiteTransformerDecoder(self, batch)
+
+
+class LiteTransformerDecoder(Decoder):
+    """Keep the keys and values of one part, and the last tokens of the other."""
+
+    def __init__(self, mixer: LiteTransformer, batch: int) -> None:
+        self.widths = mixer.widths
+        self.far = mixer.attention.start(batch)
+        row = mixer.zeros(batch, mixer.convolution.place.qkv_width)
+        self.near = ConvolutionDecoder(mixer.convolution, row)
+
+    def step(self, x: Token) -> Token:
+        far, near = torch.split(x, self.widths, dim=-1)
+        return torch.cat([self.far.step(far), self.near.step(near)], dim=-1)
+
+    def read(self, x: Tokens) -> Tokens:
+        far, near = torch.split(x, self.widths, dim=-1)
+        return torch.cat([self.far.read(far), self.near.read(near)], dim=-1)
+
+
+class ConvolutionDecoder(PromptDecoder):
+    """Keep as many gated tokens as the kernel has places."""
+
+    def __init__(self, convolution: Convolution, row: Float[Tensor, "batch inner"]) -> None:
+        super().__init__(convolution)
+        self.convolution = convolution
+        self.gated = Cache(row, convolution.size)
+
+    def remember(self, x: Tokens) -> None:
+        self.gated.extend(self.convolution.gated(x))
+
+    def mix(self, x: Tokens) -> Tokens:
+        newest = self.convolution.gated(x)
+        tokens, kernel = self.gated.extend(newest), self.convolution.kernel(newest)[:, 0]
+        # at the beginning, the places before the first token weigh nothing
+        kernel = kernel[..., None, -tokens.shape[1] :]
+        y = kernel @ rearrange(tokens, "b k (g d) -> b g k d", g=kernel.shape[1])
+        mixed: Tensor = self.convolution.output(rearrange(y, "b g 1 d -> b 1 (g d)"))
+        return mixed
 
 
 def _split(place: Place, share: float) -> tuple[Place, Place]:

@@ -28,6 +28,9 @@ from longarena.attention.ops.blocks import (
     join,
     look_up,
 )
+from longarena.attention.ops.decoder import Decoder
+from longarena.attention.ops.key_values import blocks_back
+from longarena.attention.pattern_decoder import PatternDecoder
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
 
@@ -101,3 +104,7 @@ class Local(Attention[LocalPlan]):
 
     def apply(self, plan: LocalPlan, v: Values) -> Values:  # type: ignore[override]
         return attend(plan.pattern, plan.q, plan.k, v)
+
+    def decoder(self, batch: int) -> Decoder:
+        block, neighbours = self.options.block, self.options.neighbours
+        return PatternDecoder(self, batch, [blocks_back(block, neighbours * block)])

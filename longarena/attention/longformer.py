@@ -16,10 +16,14 @@ Choice: a global token's k'_j and v'_j are never computed: q'_g . (W x_j) = (W^T
         sum_j a_j (W x_j) = W (sum_j a_j x_j). The result is the same, at the cost of g projections
         instead of N. Rotary positions turn every k'_j by another angle, so there k' is computed.
 Choice: `apply` uses one set of values for all rows; `forward` gives the global rows their own.
+Choice: when causal, the w // 2 keys before a token and itself remain of its window, as in the
+        authors' code for autoregressive models, and no token is global, whatever `global_tokens`
+        says: one that saw everything would pass on what comes later.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 import torch.nn.functional as F
@@ -31,8 +35,11 @@ from torch import Tensor
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.ops.blocks import Pattern, Window, attend, sliding_window
+from longarena.attention.ops.decoder import Decoder
+from longarena.attention.ops.key_values import Sight, steps_back
 from longarena.attention.ops.projection import projection
 from longarena.attention.ops.visible import visible_keys
+from longarena.attention.pattern_decoder import PatternDecoder
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -99,15 +106,18 @@ def pick(t: Values, heads: list[int]) -> Float[Tensor, "batch picked length valu
     return torch.stack([t[:, head] for head in heads], dim=1)
 
 
-def window(length: int, width: int, dilation: int) -> Window:
+def window(length: int, width: int, dilation: int, causal: bool = False) -> Window:
     """Lay a window of `width` keys, `dilation` apart, around every query, no wider than needed."""
     steps = -(-length // dilation)
     reach = min(width // 2, steps - 1)
-    return Window(min(BLOCK, steps), before=reach, after=reach, step=dilation)
+    return Window(min(BLOCK, steps), before=reach, after=0 if causal else reach, step=dilation)
 
 
 class LongformerOptions(Options):
-    """`window` keys around each token, `dilation` apart (one number, or one per head)."""
+    """`window` keys around each token, `dilation` apart (one number, or one per head).
+
+    A causal model has the half of the window that lies before each token, and no global tokens.
+    """
 
     window: int = Field(default=128, ge=1)
     dilation: PositiveInt | tuple[PositiveInt, ...] = 1
@@ -126,9 +136,9 @@ class Longformer(Attention[LongformerPlan]):
     ) -> None:
         super().__init__(place, options, previous)
         self.options = options
-        self.num_global_tokens = options.global_tokens
+        self.num_global_tokens = 0 if place.causal else options.global_tokens
         self.dilations = _per_head(options.dilation, place.num_heads)
-        if options.global_tokens:
+        if self.num_global_tokens:
             self.global_query, self.global_key, self.global_value = (
                 projection(place.width, place.qkv_width) for _ in range(3)
             )
@@ -153,10 +163,21 @@ class Longformer(Attention[LongformerPlan]):
             mixed[:, : self.num_global_tokens] = self._global_outputs(plan.global_rows)
         return mixed
 
+    def decoder(self, batch: int) -> Decoder:
+        return PatternDecoder(self, batch, list(self._sights()))
+
+    def _sights(self) -> Iterator[Sight]:
+        """Give one sight to neighbouring heads that have the same dilation."""
+        first = 0
+        for dilation, heads in groupby(self.dilations):
+            last = first + len(list(heads))
+            yield steps_back(dilation, self.options.window // 2, slice(first, last))
+            first = last
+
     def _groups(self, mask: Mask) -> Iterator[DilatedHeads]:
         for dilation in sorted(set(self.dilations)):
             heads = [head for head, own in enumerate(self.dilations) if own == dilation]
-            around = window(mask.shape[1], self.options.window, dilation)
+            around = window(mask.shape[1], self.options.window, dilation, self.place.causal)
             num_global = min(self.num_global_tokens, mask.shape[1])
             yield DilatedHeads(heads, sliding_window(mask, around, num_global))
 

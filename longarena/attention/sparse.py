@@ -8,7 +8,9 @@
 Half of the heads use the first part and half the second; `merged` gives every head the union.
 
 Paper:  Child et al. (2019), https://arxiv.org/abs/1904.10509
-Cost:   time O(N sqrt(N) d) for a stride near sqrt(N); memory O(N d), merged O(N sqrt(N)).
+Cost:   time O(N sqrt(N) d) for a stride near sqrt(N); memory O(N d), merged O(N sqrt(N)). Token by
+        token, a head that sees columns must keep the keys and values of all positions, since each
+        column is continued later; one that sees summaries keeps these alone.
 Choice: the paper's patterns look back only; here they look both ways, unless causal.
 Choice: with an odd number of heads the first part has one more; a single head uses the first part
         in even layers and the second in odd ones, the paper's other way to divide them.
@@ -17,7 +19,7 @@ Choice: `stride=auto` is the square root of max_length, rounded up to a multiple
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -38,7 +40,10 @@ from longarena.attention.ops.blocks import (
     join,
     sliding_window,
 )
+from longarena.attention.ops.decoder import Decoder
+from longarena.attention.ops.key_values import Sight, blocks_back, steps_back
 from longarena.attention.ops.visible import visible
+from longarena.attention.pattern_decoder import PatternDecoder
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -187,6 +192,21 @@ class Sparse(Attention[DividedPlan | MergedPlan]):
     def apply(self, plan: DividedPlan | MergedPlan, v: Values) -> Values:  # type: ignore[override]
         return plan.spread(v)
 
+    def decoder(self, batch: int) -> Decoder:
+        return PatternDecoder(self, batch, self._sights())
+
+    def _sights(self) -> list[Sight]:
+        """Say what each part sees when it looks back; when merged, both are for all heads."""
+        stride, summary = self.stride, self.options.summary
+        strided = self.options.pattern == "strided"
+        if self.options.merged:
+            return merged_strided(stride) if strided else merged_fixed(stride, summary)
+        num_first = num_first_heads(self.place)
+        first, second = slice(0, num_first), slice(num_first, self.place.num_heads)
+        if strided:
+            return [steps_back(1, stride, first), steps_back(stride, heads=second)]
+        return [blocks_back(stride, 0, first), summaries_back(stride, summary, second)]
+
     def _patterns(self, mask: Mask) -> tuple[Pattern, Pattern]:
         """Make the two parts; when merged, the second leaves out what the first covers."""
         stride, causal, merged = self.stride, self.place.causal, self.options.merged
@@ -194,6 +214,30 @@ class Sparse(Attention[DividedPlan | MergedPlan]):
             return near(mask, stride, causal), columns(mask, stride, causal, merged)
         summary = self.options.summary
         return own_block(mask, stride, causal), summaries(mask, stride, summary, causal, merged)
+
+
+def merged_strided(stride: int) -> list[Sight]:
+    """See the last positions, and before them those at multiples of `stride`: all must be kept."""
+
+    def show(rows: Tensor, position: int) -> Tensor:
+        near = max(0, position - stride)
+        return torch.cat([rows[:, :, position % stride : near : stride], rows[:, :, near:]], dim=2)
+
+    return [Sight(show)]
+
+
+def merged_fixed(stride: int, num_last: int) -> list[Sight]:
+    """See the own block, and the last positions of the blocks before it."""
+
+    def show(rows: Tensor, position: int) -> Tensor:
+        return rows[:, :, : position // stride * num_last]
+
+    return [replace(summaries_back(stride, num_last), show=show), blocks_back(stride, 0)]
+
+
+def summaries_back(stride: int, num_last: int, heads: slice = slice(None)) -> Sight:
+    """See the last positions of every block, and keep no other."""
+    return Sight(keeps=lambda position: position % stride >= stride - num_last, heads=heads)
 
 
 def automatic_stride(max_length: int) -> int:

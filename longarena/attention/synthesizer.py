@@ -16,26 +16,44 @@ Cost:   time O(N^2 d), since every query attends to every key. Memory O(N d): fa
         of factorized-random are the same for the whole batch and computed once
         (`shared_logits.py`). `random` has H max_length^2 parameters.
 Choice: tables start so that logits have unit variance. As elsewhere, nothing has a bias.
+Choice: when causal, every softmax is over the logits up to the token itself: of a random table the
+        lower triangle, of a prediction as many numbers as there are tokens so far.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import torch
 from einops import rearrange
+from jaxtyping import Float
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
+from longarena.attention.ops.cache import Cache
+from longarena.attention.ops.decoder import Decoder
 from longarena.attention.ops.projection import projection
+from longarena.attention.ops.prompt_decoder import PromptDecoder
 from longarena.attention.ops.rotary import rotate_by_position
-from longarena.attention.ops.scores import DotScores, RowScores, Scores, SharedScores, attend, mix
+from longarena.attention.ops.scores import (
+    DotScores,
+    RowScores,
+    Scores,
+    SharedScores,
+    all_logits,
+    attend,
+    mix,
+)
 from longarena.errors import UserError
 from longarena.options import Options
-from longarena.shapes import Mask, Tokens, Values
+from longarena.shapes import Heads, Mask, Tokens, Values
+
+# equal for all rows of a batch where nothing depends on the tokens
+Logits: TypeAlias = Float[Tensor, "#batch heads length keys"]
+Keys: TypeAlias = Float[Tensor, "batch heads keys size"]
 
 
 class SynthesizerOptions(Options):
@@ -67,9 +85,9 @@ class Random(nn.Module):
         table = torch.randn(place.num_heads, place.max_length, place.max_length)
         register(self, "table", table, options.trainable)
 
-    def forward(self, x: Tokens) -> RowScores:
-        length = x.shape[1]
-        return RowScores((self.table[None, :, :length, :length],), lambda logits: logits)
+    def forward(self, x: Tokens, first: int = 0) -> RowScores:
+        last = first + x.shape[1]
+        return RowScores((self.table[None, :, first:last, :last],), lambda logits: logits)
 
 
 class FactorizedRandom(nn.Module):
@@ -84,9 +102,9 @@ class FactorizedRandom(nn.Module):
             factor = torch.randn(place.num_heads, place.max_length, options.rank)
             register(self, name, factor * options.rank**-0.25, options.trainable)
 
-    def forward(self, x: Tokens) -> SharedScores:
-        length = x.shape[1]
-        return SharedScores(self.left[None, :, :length], self.right[None, :, :length])
+    def forward(self, x: Tokens, first: int = 0) -> SharedScores:
+        last = first + x.shape[1]
+        return SharedScores(self.left[None, :, first:last], self.right[None, :, :last])
 
 
 class Dense(nn.Module):
@@ -96,8 +114,9 @@ class Dense(nn.Module):
         super().__init__()
         self.answer = Answer(place, place.max_length)
 
-    def forward(self, x: Tokens) -> DotScores:
-        return DotScores(self.answer.hidden(x), self.answer.table[None, :, : x.shape[1]])
+    def forward(self, x: Tokens, first: int = 0) -> DotScores:
+        last = first + x.shape[1]
+        return DotScores(self.answer.hidden(x), self.answer.table[None, :, :last])
 
 
 class FactorizedDense(nn.Module):
@@ -109,9 +128,11 @@ class FactorizedDense(nn.Module):
         self.coarse = Answer(place, coarse)
         self.fine = Answer(place, math.ceil(place.max_length / coarse))
 
-    def forward(self, x: Tokens) -> RowScores:
+    def forward(self, x: Tokens, first: int = 0) -> RowScores:
+        last = first + x.shape[1]
+
         def logits(coarse: Tensor, fine: Tensor) -> Tensor:
-            return (coarse[..., :, None] * fine[..., None, :]).flatten(-2)[..., : x.shape[1]]
+            return (coarse[..., :, None] * fine[..., None, :]).flatten(-2)[..., :last]
 
         return RowScores((self.coarse(x), self.fine(x)), logits)
 
@@ -144,13 +165,19 @@ class DotProduct(nn.Module):
         self.query, self.key = (projection(place.width, place.qkv_width) for _ in range(2))
 
     def forward(self, x: Tokens) -> DotScores:
-        q, k = (
-            rearrange(project(x), "b n (h d) -> b h n d", h=self.place.num_heads)
-            for project in (self.query, self.key)
-        )
-        if self.place.rotary:
-            q, k = rotate_by_position(q), rotate_by_position(k)
-        return DotScores(q / math.sqrt(self.place.head_size), k)
+        return DotScores(self.queries(x), self.keys(x))
+
+    def queries(self, x: Tokens, first: int = 0) -> Heads:
+        """Return the queries of tokens that stand from `first` on, scaled."""
+        return self._heads(self.query(x), first) / math.sqrt(self.place.head_size)
+
+    def keys(self, x: Tokens, first: int = 0) -> Heads:
+        """Return the keys of tokens that stand from `first` on."""
+        return self._heads(self.key(x), first)
+
+    def _heads(self, t: Tokens, first: int) -> Heads:
+        heads = rearrange(t, "b n (h d) -> b h n d", h=self.place.num_heads)
+        return rotate_by_position(heads, first=first) if self.place.rotary else heads
 
 
 class Mixture(nn.Module):
@@ -164,6 +191,13 @@ class Mixture(nn.Module):
 
     def forward(self, x: Tokens) -> Scores:
         return mix(self.balance.softmax(dim=0), self.synthetic(x), self.dot_product(x))
+
+    def last_logits(self, x: Tokens, first: int, k: Keys) -> Logits:
+        """Return the logits of tokens that stand from `first` on, given the keys of all so far."""
+        made_up, compared = self.balance.softmax(dim=0)
+        dot_products = self.dot_product.queries(x, first) @ k.mT
+        logits: Tensor = made_up * all_logits(self.synthetic(x, first)) + compared * dot_products
+        return logits
 
 
 VARIANTS: dict[str, Callable[[Place, SynthesizerOptions], nn.Module]] = {
@@ -214,4 +248,45 @@ class Synthesizer(Attention[SynthesizerPlan]):
         return SynthesizerPlan(self.scores(x), mask)
 
     def apply(self, plan: SynthesizerPlan, v: Values) -> Values:  # type: ignore[override]
-        return attend(plan.scores, v, plan.mask)
+        return attend(plan.scores, v, plan.mask, self.place.causal)
+
+    def decoder(self, batch: int) -> Decoder:
+        if isinstance(self.scores, Mixture):
+            return MixtureDecoder(self, batch, self.scores)
+        return SynthesizerDecoder(self, batch)
+
+
+class SynthesizerDecoder(PromptDecoder):
+    """Keep the values of all tokens."""
+
+    def __init__(self, mixer: Synthesizer, batch: int) -> None:
+        super().__init__(mixer)
+        self.mixer = mixer
+        self.v = Cache(mixer.zeros(batch, mixer.place.num_heads, mixer.place.head_size))
+
+    def remember(self, x: Tokens) -> None:
+        self.v.extend(self.mixer.split(self.mixer.value(x)))
+
+    def mix(self, x: Tokens) -> Tokens:
+        self.remember(x)
+        return self.mixer.merged(self.logits(x).softmax(dim=-1) @ self.v.rows)
+
+    def logits(self, x: Tokens) -> Logits:
+        """Return the logits of the token at `position`."""
+        return all_logits(self.mixer.scores(x, self.position))
+
+
+class MixtureDecoder(SynthesizerDecoder):
+    """Keep the keys that queries are compared with too."""
+
+    def __init__(self, mixer: Synthesizer, batch: int, mixture: Mixture) -> None:
+        super().__init__(mixer, batch)
+        self.mixture = mixture
+        self.k = Cache(mixer.zeros(batch, mixer.place.num_heads, mixer.place.head_size))
+
+    def remember(self, x: Tokens) -> None:
+        super().remember(x)
+        self.k.extend(self.mixture.dot_product.keys(x, self.position))
+
+    def logits(self, x: Tokens) -> Logits:
+        return self.mixture.last_logits(x, self.position, self.k.rows)

@@ -17,15 +17,20 @@ Choice: `apply` has only one set of values and stops their gradient where they a
         `forward` adds a second set that still trains the projection.
 """
 
+from functools import partial
+
 from einops import rearrange
 from pydantic import Field
 from torch import Tensor
 
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
+from longarena.attention.ops.decoder import Decoder
 from longarena.attention.ops.detached_projection import project_detached
-from longarena.attention.ops.relative import RelativePositions
+from longarena.attention.ops.key_values import blocks_back
+from longarena.attention.ops.relative import RelativePositions, attend_from_last
 from longarena.attention.ops.segments import Part, SegmentPlan, Segments, attend_in_segments
+from longarena.attention.pattern_decoder import PatternDecoder
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens, Values
 
@@ -66,3 +71,8 @@ class TransformerXL(Attention[SegmentPlan]):
         y = attend_in_segments(self.plan(x, mask), (v_old, v))
         merged: Tensor = self.output(rearrange(y, "b h n d -> b n (h d)"))
         return merged
+
+    def decoder(self, batch: int) -> Decoder:
+        segment, memory = self.options.segment, self.options.memory
+        attend = partial(attend_from_last, self.positions(1, segment + memory))
+        return PatternDecoder(self, batch, [blocks_back(segment, memory)], attend)

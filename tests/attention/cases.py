@@ -15,7 +15,10 @@ CASES = [
     for name in MIXERS
     for options in (definitions.of(name).SMALL, *definitions.of(name).VARIANTS)
 ]
-CAUSAL_CASES = [(name, options) for name, options in CASES if MIXERS[name].card.causal]
+# extra global tokens see everything (test_bigbird.py)
+CAUSAL_CASES = [
+    (name, options) for name, options in CASES if MIXERS[name].card.causal and "etc" not in options
+]
 # shared weights need one width (test_poolingformer.py)
 QKV_CASES = [
     (name, options)

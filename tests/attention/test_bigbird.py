@@ -77,3 +77,50 @@ def test_extra_global_tokens_stand_before_the_blocks():
 def test_a_window_that_cannot_be_centred_is_refused():
     with pytest.raises(UserError, match="a window is centred on its block; choose 5"):
         make("bigbird", {"window": 4})
+
+
+def test_when_causal_a_block_sees_its_past_and_as_many_random_blocks():
+    options = {"block": 4, "window": 5, "global_blocks": 1, "random": 2}
+    mixer = make("bigbird", options, causal=True)
+    weights = matrix(mixer, *tokens(128))[0]
+    back = torch.arange(128)[:, None] - torch.arange(128)
+    assert not weights[:, back < 0].any()
+    assert (weights.diagonal(dim1=1, dim2=2) > 0).all()
+    seen = weights.unfold(1, 4, 4).unfold(2, 4, 4).flatten(3).ne(0).any(3)
+    late = torch.arange(5, 32)
+    assert seen[:, :, 0].all()
+    assert all(seen[:, late, late - shift].all() for shift in (0, 1, 2))
+    assert (seen[:, late].sum(-1) == 1 + 3 + 2).all()
+    assert not torch.equal(seen[0], seen[1])
+
+
+def test_when_causal_random_blocks_lie_in_the_whole_past():
+    options = {"block": 1, "window": 1, "global_blocks": 0, "random": 1}
+    seen = (matrix(make("bigbird", options, causal=True), *tokens(128))[0] > 0).double()
+    drawn = (seen.tril(-1)[:, 1:] @ torch.arange(128.0).double() + 0.5) / torch.arange(1, 128)
+    # uniform over (0, 1): the mean of 254 draws lies within four standard errors of a half
+    assert abs(drawn.mean() - 0.5) < 4 * (1 / 12 / 254) ** 0.5
+    assert drawn[:, 64:].max() > 0.9
+
+
+def test_when_causal_no_length_changes_what_an_earlier_block_draws():
+    options = {"block": 4, "global_blocks": 1, "random": 2}
+    short, long = (make("bigbird", options, causal=True, max_length=n) for n in (100, 400))
+    assert torch.equal(short.draws, long.draws[:, :25])
+    x, mask = tokens(100, 61)
+    other = matrix(long, x[:, :61], mask[:, :61]) > 0
+    assert torch.equal(matrix(short, x, mask)[0, :, :61, :61] > 0, other[0])
+
+
+@pytest.mark.parametrize("length", [63, 64, 65, 1000])
+def test_when_causal_the_default_blocks_equal_the_definition_at_any_length(length):
+    mixer = make("bigbird", {}, causal=True, max_length=1000)
+    x, mask = tokens(length, length // 2 + 1)
+    options = mixer.options_type()
+    expected = bigbird.definition(x, mask, mixer.state_dict(), mixer.place, options)
+    torch.testing.assert_close(mixer(x, mask)[mask], expected[mask])
+
+
+def test_when_causal_extra_global_tokens_are_refused():
+    with pytest.raises(UserError, match=r"2 extra global tokens .* leave out etc"):
+        make("bigbird", {"etc": 2}, causal=True)

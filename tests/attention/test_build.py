@@ -1,8 +1,15 @@
 import pytest
 
-from longarena.attention import build, find
+from longarena.attention import CARDS, Mixer, build, find
 from longarena.attention.transformer import Transformer
 from longarena.errors import UserError
+
+
+class OwnMixer(Mixer):
+    """Gives back what it gets."""
+
+    def forward(self, x, mask):
+        return x
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
@@ -43,3 +50,18 @@ def test_heads_that_do_not_divide_the_qkv_width_are_refused(qkv_width):
 def test_heads_that_do_not_divide_the_width_are_refused():
     with pytest.raises(UserError, match="not a multiple"):
         build("linear", width=10, num_heads=3, max_length=16)
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_what_cannot_be_causal_says_why(name):
+    card = CARDS[name]
+    assert bool(card.why_not_causal) != card.causal
+    if not card.causal:
+        with pytest.raises(UserError) as error:
+            build(name, width=16, num_heads=2, max_length=64, causal=True)
+        assert f"{name} cannot be causal: {card.why_not_causal}; choose one of" in str(error.value)
+
+
+def test_a_mixer_of_the_users_own_that_says_nothing_cannot_be_causal():
+    with pytest.raises(UserError, match="OwnMixer cannot be causal; choose one of transformer"):
+        build("attention.test_build:OwnMixer", width=16, num_heads=2, max_length=64, causal=True)

@@ -27,6 +27,16 @@ def test_the_other_channels_see_no_further_than_the_kernel():
     assert moved.nonzero().flatten().tolist() == [28, 29, 30, 31, 32]
 
 
+def test_when_causal_the_kernel_ends_at_its_token():
+    mixer = make("lite-transformer", {"kernel": 5}, causal=True)
+    x, mask = tokens(61)
+    changed = x.clone()
+    changed[:, 30] += 1.0
+    moved = (mixer(x, mask) != mixer(changed, mask))[0]
+    assert moved[:, 8:].any(dim=-1).nonzero().flatten().tolist() == [30, 31, 32, 33, 34]
+    assert moved[:, :8].any(dim=-1).nonzero().flatten().tolist() == list(range(30, 61))
+
+
 def test_a_kernel_of_one_token_leaves_the_gated_unit():
     mixer = make("lite-transformer", {"kernel": 1})
     x, mask = tokens(61)

@@ -71,3 +71,24 @@ def test_without_global_tokens_there_are_no_projections_for_them():
 def test_dilations_for_another_number_of_heads_are_refused():
     with pytest.raises(UserError, match="dilation lists 3 entries for 2 heads"):
         make("longformer", {"dilation": (1, 2, 3)})
+
+
+def test_when_causal_only_the_window_before_a_token_is_seen():
+    options = {"window": 4, "dilation": (3, 1), "global_tokens": 2}
+    dilated, plain = matrix(make("longformer", options, causal=True), *tokens(32))[0] > 0
+    back = torch.arange(32)[:, None] - torch.arange(32)
+    assert torch.equal(dilated, (back % 3 == 0) & (back >= 0) & (back <= 6))
+    assert torch.equal(plain, (back >= 0) & (back <= 2))
+
+
+def test_when_causal_no_token_is_global():
+    mixer = make("longformer", {"global_tokens": 2}, causal=True)
+    assert mixer.num_global_tokens == 0
+    assert not any("global" in key for key in mixer.state_dict())
+
+
+def test_when_causal_a_window_of_twice_the_length_is_full_attention():
+    mixer = make("longformer", {"window": 122}, causal=True)
+    x, mask = tokens(61, 40)
+    expected = transformer.definition(x, mask, mixer.state_dict(), mixer.place, None)
+    torch.testing.assert_close(mixer(x, mask)[mask], expected[mask])

@@ -4,7 +4,7 @@ from attention.cases import make, tokens
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from longarena.attention import build
+from longarena.attention import build, matrix
 from longarena.attention.ops import scores
 from longarena.attention.ops.shared_logits import attend_by_shared as shared
 from longarena.attention.transformer import softmax_attention
@@ -49,10 +49,12 @@ def test_a_fixed_table_is_saved_but_not_trained(variant):
 
 @pytest.mark.parametrize("variant", ["factorized-random", "dense", "factorized-dense"])
 @pytest.mark.parametrize("dot_product", [False, True])
-def test_the_whole_matrix_is_neither_made_nor_kept(variant, dot_product):
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_whole_matrix_is_neither_made_nor_kept(variant, dot_product, causal):
     length = 2048
     options = {"variant": variant, "dot_product": dot_product}
-    mixer = build("synthesizer", width=16, num_heads=1, max_length=length, options=options)
+    sizes = {"width": 16, "num_heads": 1, "max_length": length}
+    mixer = build("synthesizer", options=options, causal=causal, **sizes)
     x, mask = torch.randn(1, length, 16), torch.ones(1, length, dtype=torch.bool)
     kept = []
     with LargestMade() as made:
@@ -87,6 +89,14 @@ def test_it_starts_with_logits_of_unit_variance(variant, length):
 def test_what_a_variant_does_not_have_is_refused(options, words):
     with pytest.raises(UserError, match=words):
         build("synthesizer", width=16, num_heads=2, max_length=64, options=options)
+
+
+@pytest.mark.parametrize("variant", EVERY_VARIANT)
+def test_when_causal_the_weights_are_a_lower_triangle(variant):
+    mixer = make("synthesizer", {"variant": variant}, causal=True, max_length=300)
+    weights = matrix(mixer, *tokens(300))
+    assert torch.equal(weights > 0, torch.ones(300, 300).tril().bool().expand_as(weights))
+    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
 
 
 @pytest.mark.parametrize(("size", "is_shared"), [(1.0, True), (30.0, False)])

@@ -5,9 +5,16 @@ one more row costs the same however many there are. A full buffer is copied once
 the size, or, where only the last rows are kept, back to its own beginning.
 """
 
+from collections.abc import Callable
+
 from torch import Tensor
 
 SMALLEST = 16
+
+
+def one_each(length: int) -> int:
+    """Count the rows that so many tokens add, if each adds one."""
+    return length
 
 
 class Cache:
@@ -21,9 +28,18 @@ class Cache:
     ([2.0, 3.0], 16)
     """
 
-    def __init__(self, row: Tensor, limit: int | None = None) -> None:
-        """Take shape, type and device from an example; with a `limit` keep only the last rows."""
+    def __init__(
+        self,
+        row: Tensor,
+        limit: int | None = None,
+        rows_of: Callable[[int], int] = one_each,
+    ) -> None:
+        """Take shape, type and device from an example; with a `limit` keep only the last rows.
+
+        `rows_of` counts the rows that a number of tokens adds, where that is not one for each.
+        """
         self.limit = limit
+        self._rows_of = rows_of
         self._bytes_per_row = row.numel() * row.element_size()
         capacity = SMALLEST if limit is None else 2 * limit
         self._buffer = row.new_empty(*row.shape[:-1], capacity, row.shape[-1])
@@ -43,8 +59,9 @@ class Cache:
         return self.rows.numel() * self._buffer.element_size()
 
     def bytes_after(self, length: int) -> int:
-        """Return the size of the rows that would be kept after so many."""
-        return self._bytes_per_row * (length if self.limit is None else min(length, self.limit))
+        """Return the size of the rows that would be kept after so many tokens."""
+        added = self._rows_of(length)
+        return self._bytes_per_row * (added if self.limit is None else min(added, self.limit))
 
     def append(self, row: Tensor) -> Tensor:
         """Add one row (..., channels); return all that are kept."""

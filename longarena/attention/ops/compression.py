@@ -32,7 +32,7 @@ from longarena.attention.ops.convolution import Convolving
 from longarena.attention.ops.visible import Allowed, visible
 from longarena.shapes import Heads, Mask, Tokens
 
-Slots = Float[Tensor, "batch slots width"]
+SlotStates = Float[Tensor, "batch slots width"]
 
 
 def groups(x: Tokens, rate: int) -> Float[Tensor, "batch slots rate width"]:
@@ -46,13 +46,13 @@ def real_in_groups(mask: Mask, rate: int) -> Bool[Tensor, "batch slots rate 1"]:
     return groups(mask[..., None].float(), rate) > 0
 
 
-def mean_of_groups(x: Tokens, mask: Mask, rate: int) -> Slots:
+def mean_of_groups(x: Tokens, mask: Mask, rate: int) -> SlotStates:
     """Average the real states of every group."""
     count = real_in_groups(mask, rate).sum(dim=2).clamp_min(1)
     return groups(x.masked_fill(~mask[..., None], 0.0), rate).sum(dim=2) / count
 
 
-def max_of_groups(x: Tokens, mask: Mask, rate: int) -> Slots:
+def max_of_groups(x: Tokens, mask: Mask, rate: int) -> SlotStates:
     """Take the maximum of the real states of every group, channel by channel."""
     real = real_in_groups(mask, rate)
     largest = groups(x, rate).masked_fill(~real, -math.inf).amax(dim=2)
@@ -67,7 +67,7 @@ class Convolution(Convolving):
         self.rate = rate
         self.weight = nn.Parameter(torch.eye(width).repeat(1, rate) / rate)
 
-    def forward(self, x: Tokens, mask: Mask) -> Slots:
+    def forward(self, x: Tokens, mask: Mask) -> SlotStates:
         members = groups(x.masked_fill(~mask[..., None], 0.0), self.rate)
         return F.linear(members.flatten(2), self.weight)
 

@@ -1,7 +1,8 @@
 """Lightweight convolution: every position averages its neighbours, with one kernel for a group.
 
-    y_i = sum_k w_k x_(i + k - K // 2)       w = softmax over the K weights of a kernel
+    y_i = sum_k w_k x_(i + k - before)       w = softmax over the K weights of a kernel
 
+The kernel is centred on a position (before = K // 2), or when causal ends there (before = K - 1).
 Each channel is convolved by itself (depth-wise), and the channels of a group share one kernel. The
 kernel may also differ from position to position (dynamic convolution).
 
@@ -48,13 +49,13 @@ def band(kernels: Float[Tensor, "*rest block kernel"]) -> Float[Tensor, "*rest b
     return rearrange(rows, "... (b w) -> ... b w", w=window)
 
 
-def convolve(x: Tokens, kernels: Kernels) -> Tokens:
+def convolve(x: Tokens, kernels: Kernels, causal: bool = False) -> Tokens:
     """Weight the neighbours of every position by its kernel; beyond the ends are zeros."""
     length, groups, size = x.shape[1], *kernels.shape[2:]
     extra = -length % BLOCK
     kernels = F.pad(kernels.expand(-1, length, -1, -1), (0, 0, 0, 0, 0, extra))
     bands = band(rearrange(kernels, "b (n s) g k -> b n g s k", s=BLOCK))
-    before = size // 2
+    before = size - 1 if causal else size // 2
     x = F.pad(x, (0, 0, before, size - 1 - before + extra))
     windows = rearrange(x.unfold(1, BLOCK + size - 1, BLOCK), "b n (g d) w -> b n g w d", g=groups)
     return rearrange(bands @ windows, "b n g s d -> b (n s) (g d)")[:, :length]

@@ -5,8 +5,9 @@
     y = decoder.read(x)               several at once, such as a prompt: (B, N, D) in and out
 
 Stepping gives what the causal mixer gives for the whole sequence, up to rounding. What it carries
-is in its attributes: tensors whose first axis is the batch, caches, and other decoders. So its
-size, and the choice of rows that a beam search makes, need no code of their own.
+is in its attributes: tensors whose first axis is the batch, caches, other carriers, and lists of
+caches and carriers. So its size, and the choice of rows that a beam search makes, need no code of
+their own.
 """
 
 from abc import ABC, abstractmethod
@@ -23,16 +24,8 @@ from longarena.shapes import Tokens
 Token: TypeAlias = Float[Tensor, "batch width"]
 
 
-class Decoder(ABC):
-    """Mixes one token after the other; every row of the batch is at the same position."""
-
-    @abstractmethod
-    def step(self, x: Token) -> Token:
-        """Mix one more token of every row."""
-
-    def read(self, x: Tokens) -> Tokens:
-        """Mix several more tokens of every row."""
-        return torch.stack([self.step(token) for token in x.unbind(1)], dim=1)
+class Carrier:
+    """Carries something from token to token, in its attributes."""
 
     @property
     def num_bytes(self) -> int:
@@ -50,8 +43,25 @@ class Decoder(ABC):
         for name, value in vars(self).items():
             if isinstance(value, Tensor):
                 setattr(self, name, value.index_select(0, batch_rows))
-            elif isinstance(value, Cache | Decoder):
-                value.choose(batch_rows)
+        for part in self._carried():
+            if not isinstance(part, Tensor):
+                part.choose(batch_rows)
 
-    def _carried(self) -> Iterator["Tensor | Cache | Decoder"]:
-        return (v for v in vars(self).values() if isinstance(v, Tensor | Cache | Decoder))
+    def _carried(self) -> Iterator["Tensor | Cache | Carrier"]:
+        for value in vars(self).values():
+            if isinstance(value, Tensor | Cache | Carrier):
+                yield value
+            elif isinstance(value, list):
+                yield from (part for part in value if isinstance(part, Cache | Carrier))
+
+
+class Decoder(Carrier, ABC):
+    """Mixes one token after the other; every row of the batch is at the same position."""
+
+    @abstractmethod
+    def step(self, x: Token) -> Token:
+        """Mix one more token of every row."""
+
+    def read(self, x: Tokens) -> Tokens:
+        """Mix several more tokens of every row."""
+        return torch.stack([self.step(token) for token in x.unbind(1)], dim=1)

@@ -19,9 +19,12 @@ from torch import Tensor, nn
 
 from longarena.attention.ops.projection import projection
 from longarena.attention.ops.visible import Allowed, visible
+from longarena.shapes import Heads, Values
 
 # heads first: they share nothing, while all problems share the vectors of distances
 ByHead = Float[Tensor, "heads problems _ _"]
+# what the newest token asks, or is answered
+Last = Float[Tensor, "batch heads 1 _"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,15 @@ def relative_attention(
     with torch.no_grad():  # a hidden logit has a weight of zero, and hence no gradient anyway
         logits.masked_fill_(~visible(allowed).transpose(0, 1), -math.inf)
     return logits.softmax(dim=-1) @ v
+
+
+def attend_from_last(relation: Relation, q: Last, k: Heads, v: Values) -> Last:
+    """Attend from the token where the last key is; the relation may know farther distances."""
+    vectors = relation.vectors[:, -k.shape[2] - 1 : -1]
+    by_token = (q + relation.token_bias[:, None]) @ k.mT
+    by_distance = (q + relation.distance_bias[:, None]) @ vectors.mT
+    weights = ((by_token + by_distance) / math.sqrt(q.shape[-1])).softmax(dim=-1)
+    return weights @ v
 
 
 def distance_logits(

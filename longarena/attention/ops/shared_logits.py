@@ -9,6 +9,8 @@ g = dy / denominator and a = dy . y / denominator side by side in G,
 
     dE = G U^T (with -a for every a)      dU = E^T G     dq = (dE E) k     dk = (dE E)^T q
 
+When causal, a query has only the powers up to itself, and the largest of these is 1.
+
 Cost:   time O(N^2 (B d + r)) for a batch of B: three products of N x N x B d, where a kernel that
         compares every query with every key needs seven; memory O(N B d), as E is made in blocks.
 Choice: logarithms and powers have base 2, as in `lsh_attention.py`.
@@ -17,6 +19,8 @@ Choice: only on a CPU. Whether the powers are safe depends on the weights, and a
 """
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -48,14 +52,14 @@ def is_safe(q: Factor, k: Factor) -> bool:
     return bool(2 * LOG2_E * largest[0] * largest[1] < SAFE_RANGE)
 
 
-def attend_by_shared(q: Factor, k: Factor, v: Values, keys: Mask) -> Values:
+def attend_by_shared(q: Factor, k: Factor, v: Values, keys: Mask, causal: bool = False) -> Values:
     """Attend with the same logits q . k in every sequence to the keys that it may see."""
     dtype = torch.promote_types(v.dtype, torch.float32)
     seen = keys[:, None, :, None].to(dtype)
     columns = torch.cat([v.to(dtype) * seen, seen.expand(-1, v.shape[1], -1, -1)], dim=-1)
     with torch.autocast(v.device.type, enabled=False):
         y: Tensor = _Attend.apply(  # type: ignore[no-untyped-call]
-            q.to(dtype), k.to(dtype), rearrange(columns, "b h n c -> h n (b c)"), v.shape[0]
+            q.to(dtype), k.to(dtype), rearrange(columns, "b h n c -> h n (b c)"), v.shape[0], causal
         )
     return rearrange(y, "h n (b c) -> b h n c", b=v.shape[0]).to(v.dtype)
 
@@ -64,14 +68,15 @@ class _Attend(torch.autograd.Function):
     """Weight the columns of all sequences at once; recompute the weights in the backward pass."""
 
     @staticmethod
-    def forward(ctx: Any, q: Factor, k: Factor, columns: Columns, batch: int) -> Answers:
-        sums = torch.cat(
-            [_weights(rows, k) @ columns for rows in torch.split(q, BLOCK, dim=1)], dim=1
-        )
-        sums = rearrange(sums, "h n (b c) -> h n b c", b=batch)
+    def forward(  # noqa: PLR0913, PLR0917 - autograd takes its arguments one by one
+        ctx: Any, q: Factor, k: Factor, columns: Columns, batch: int, causal: bool
+    ) -> Answers:
+        blocks = _blocks(q.shape[1], causal)
+        parts = [_weights(q, k, block) @ columns[:, block.keys] for block in blocks]
+        sums = rearrange(torch.cat(parts, dim=1), "h n (b c) -> h n b c", b=batch)
         denominator = sums[..., -1:]
         y = (sums[..., :-1] / denominator).flatten(2)
-        ctx.batch = batch
+        ctx.batch, ctx.causal = batch, causal
         ctx.save_for_backward(q, k, columns, y, denominator)
         return y
 
@@ -84,17 +89,35 @@ class _Attend(torch.autograd.Function):
         slopes = (torch.cat([dy, -along], dim=-1) / denominator).flatten(2)
         dk, dcolumns = torch.zeros_like(k), torch.zeros_like(columns)
         dq = []
-        blocks = (torch.split(t, BLOCK, dim=1) for t in (q, slopes))
-        for rows, slope in zip(*blocks, strict=True):
-            weights = _weights(rows, k)
-            dcolumns.baddbmm_(weights.mT, slope)
-            dlogits = (slope @ columns.mT).mul_(weights)
-            dq.append(dlogits @ k)
-            dk.baddbmm_(dlogits.mT, rows)
-        return torch.cat(dq, dim=1), dk, dcolumns, None
+        for block in _blocks(q.shape[1], ctx.causal):
+            queries, keys = block.queries, block.keys
+            weights, slope = _weights(q, k, block), slopes[:, queries]
+            dcolumns[:, keys].baddbmm_(weights.mT, slope)
+            dlogits = (slope @ columns[:, keys].mT).mul_(weights)
+            dq.append(dlogits @ k[:, keys])
+            dk[:, keys].baddbmm_(dlogits.mT, q[:, queries])
+        return torch.cat(dq, dim=1), dk, dcolumns, None, None
 
 
-def _weights(rows: Float[Tensor, "heads block rank"], k: Factor) -> Tensor:
+@dataclass(frozen=True)
+class _Block:
+    """Some queries, and the keys that any of them may see."""
+
+    queries: slice
+    keys: slice
+    causal: bool
+
+
+def _blocks(length: int, causal: bool) -> Iterator[_Block]:
+    for first in range(0, length, BLOCK):
+        last = min(first + BLOCK, length)
+        yield _Block(slice(first, last), slice(last if causal else length), causal)
+
+
+def _weights(q: Factor, k: Factor, block: _Block) -> Float[Tensor, "heads queries keys"]:
     """Return the powers of a block of queries, scaled so that the largest of each query is 1."""
-    logits = (rows * LOG2_E) @ k.mT
+    logits = (q[:, block.queries] * LOG2_E) @ k[:, block.keys].mT
+    if block.causal:
+        later = torch.ones(logits.shape[1:], dtype=torch.bool).triu(block.queries.start + 1)
+        logits.masked_fill_(later, -math.inf)
     return logits.sub_(logits.amax(dim=-1, keepdim=True)).exp2_()

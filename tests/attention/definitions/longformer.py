@@ -1,9 +1,19 @@
-"""Written as the authors' code does it: a second set of projections, applied to all tokens."""
+"""Written as the authors' code does it: a second set of projections, applied to all tokens.
+
+When causal, no token is global, and only the diagonals of the window that lie before remain.
+"""
 
 import math
 
 import torch
-from attention.definitions.pieces import heads, masked_softmax, merge, projected, rotated
+from attention.definitions.pieces import (
+    heads,
+    masked_softmax,
+    merge,
+    no_later,
+    projected,
+    rotated,
+)
 
 SMALL = {"window": 16}
 VARIANTS = [
@@ -19,11 +29,12 @@ VARIANTS = [
 def definition(x, mask, weights, place, options):
     q, k, v = projected(x, weights, place)
     position = torch.arange(x.shape[1])
-    is_global = position < options.global_tokens
+    num_global = 0 if place.causal else options.global_tokens
+    is_global = position < num_global
     windows = [in_window(position, options.window, step) for step in dilations(place, options)]
-    allowed = torch.stack(windows) | is_global
+    allowed = no_later(torch.stack(windows) | is_global, place.causal)
     y = attention(q, k, v, allowed & mask[:, None, None, :])
-    if options.global_tokens:
+    if num_global:
         names = ("global_query", "global_key", "global_value")
         q, k, v = (heads(x, weights[f"{name}.weight"], place.num_heads) for name in names)
         q, k = rotated(q, place), rotated(k, place)

@@ -1,7 +1,7 @@
 import math
 
 import torch
-from attention.definitions.pieces import heads, masked_softmax, merge, rotated
+from attention.definitions.pieces import heads, masked_softmax, merge, no_later, rotated
 
 SMALL = {"rank": 3}
 VARIANTS = [
@@ -29,8 +29,8 @@ def definition(x, mask, weights, place, options):
         )
         made_up, compared = weights["scores.balance"].softmax(0)
         logits = made_up * logits + compared * (q @ k.mT) / math.sqrt(place.head_size)
-    weights_of_keys = masked_softmax(logits, mask[:, None, None, :].expand(logits.shape))
-    return merge(weights_of_keys @ v, weights["output.weight"])
+    allowed = no_later(mask[:, None, None, :].expand(logits.shape), place.causal)
+    return merge(masked_softmax(logits, allowed) @ v, weights["output.weight"])
 
 
 def random(x, own, place):

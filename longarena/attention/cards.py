@@ -131,6 +131,7 @@ _ALL = (
         memory="N",
         exponent=1.0,
         decodes=True,
+        causal=True,
         sketch={"bucket_size": 8},
     ),
     MixerCard(
@@ -144,6 +145,7 @@ _ALL = (
         memory="N + (N / b)^2",
         exponent=1.5,
         decodes=True,
+        causal=True,
         sketch={"block": 8},
     ),
     MixerCard(
@@ -207,6 +209,7 @@ _ALL = (
         memory="N k",
         exponent=1.5,
         decodes=True,
+        causal=True,
         sketch={"block": 4},
     ),
     MixerCard(

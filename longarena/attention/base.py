@@ -86,6 +86,17 @@ class Mixer(nn.Module, ABC):
             )
         self.place = place
 
+    def __call__(self, x: Tokens, mask: Mask) -> Tokens:
+        """Mix the real tokens, after a look at their number; call this and not `forward`."""
+        if x.shape[1] > self.place.max_length:
+            raise UserError(
+                f"{type(self).__name__} was built for sequences of up to "
+                f"{self.place.max_length} tokens, and this one has {x.shape[1]}; "
+                f"build it with max_length={x.shape[1]}"
+            )
+        mixed: Tensor = super().__call__(x, mask)
+        return mixed
+
     @abstractmethod
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         """Mix the real tokens; the result at padded positions means nothing."""

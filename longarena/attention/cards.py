@@ -135,7 +135,7 @@ _ALL = (
         memory="N",
         exponent=1.0,
         decodes=True,
-        why_not_causal="its causal form is not built yet",
+        causal=True,
         sketch={"bucket_size": 8},
     ),
     MixerCard(
@@ -149,7 +149,7 @@ _ALL = (
         memory="N + (N / b)^2",
         exponent=1.5,
         decodes=True,
-        why_not_causal="its causal form is not built yet",
+        causal=True,
         sketch={"block": 8},
     ),
     MixerCard(
@@ -215,7 +215,7 @@ _ALL = (
         memory="N k",
         exponent=1.5,
         decodes=True,
-        why_not_causal="its causal form is not built yet",
+        causal=True,
         sketch={"block": 4},
     ),
     MixerCard(

@@ -12,7 +12,8 @@ Paper:  Zhang et al. (2021), https://arxiv.org/abs/2105.04371
 Cost:   time O(N (w_1 + w_2 / s) d), memory O(N d).
 Choice: pooled positions are multiples of the stride in the whole sequence, t s for t = 0, 1, ...,
         and not counted anew in every query's window: each is pooled once for all queries. A pooled
-        position whose own token is padded does not exist.
+        position whose own token is padded does not exist. A query with none in its window, as with
+        a window narrower than the stride, has z = 0.
 Choice: rotary positions turn pooled keys by the positions t s, so that what a slot holds does not
         depend on where it stands.
 Choice: with `mix` level two reads the input of the layer; with `share_weights` it uses the
@@ -64,11 +65,19 @@ def window_over_pooled(mask: Mask, grid: Grid, width: int) -> Pattern:
     rows, real = look_up(grid.real(mask), slots[None, :, :, None])
     queries = start + torch.arange(block)
     near = (slots[:, None, :] * grid.stride - queries[:, :, None]).abs() <= reach
+    allowed = real & near.repeat(batch, 1, 1)[:, None].to(mask.device)
+
+    def join_seeing(y: Tensor) -> Tensor:
+        # the first pooled position before a query is at most stride - 1 away
+        if reach < grid.stride - 1:
+            y = y * allowed.any(dim=-1, keepdim=True)
+        return join(y, batch, length)
+
     return Pattern(
         cut=lambda q: cut(q, block),
         sets=lambda k: gather(k, rows),
-        join=lambda y: join(y, batch, length),
-        allowed=real & near.repeat(batch, 1, 1)[:, None].to(mask.device),
+        join=join_seeing,
+        allowed=allowed,
     )
 
 

@@ -7,21 +7,28 @@ direction. Each of `num_hashes` rounds sorts the tokens by bucket and cuts the o
     y_i = sum_j softmax_j(q_i . k_j) v_j    over the j != i that some round shows to i:
                                             same bucket, same chunk or the one before it
 
-A token that sees no other token sees itself. Several rounds form one softmax over the union of what
-they show: a pair belongs to the first round that shows it, and rounds are merged by their
-normalisers, as flash attention merges its blocks. The backward pass computes the logits again.
+A chunk is twice as long as a bucket is on average. A token that sees no other token sees itself.
+Several rounds form one softmax over the union of what they show: a pair belongs to the first round
+that shows it, and rounds are merged by their normalisers, as flash attention merges its blocks. The
+backward pass computes the logits again.
 
 Paper:  Kitaev et al. (2020), https://arxiv.org/abs/2001.04451
 Cost:   time O(rounds N (b d + log N)), memory O(N d), with b = bucket_size.
 Choice: a row of n real tokens has n / b buckets (made even), whatever the batch is padded to, and
         its first chunk has no chunk before it.
-Choice: beyond 64 buckets the number of a bucket is written in digits of at most 64, each hashed by
-        its own rotations (as in the authors' code), since an argmax over N / b columns would cost
-        N^2 / b.
+Choice: beyond 128 buckets the number of a bucket is written in digits of at most 128, each hashed
+        by its own rotations (as in the authors' code), since an argmax over N / b columns would
+        cost N^2 / b.
+Choice: when causal, a token sees the last tokens of its own bucket before it, a chunk of them in
+        every round. The paper hides the later ones of its two chunks instead; but where chunks
+        begin depends on how many later tokens fall into which bucket, so a later token would
+        change what an earlier one sees. For the same reason there are as many buckets as the
+        longest sequence needs, however short this one is.
 Choice: rotations differ by head and by training step; in eval mode they depend on the seed alone.
 """
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -37,7 +44,11 @@ from longarena.options import Options
 from longarena.seeding import torch_rng
 from longarena.shapes import Heads, Mask, Tokens, Values
 
-MAX_DIGIT = 64
+MAX_DIGIT = 128
+
+Rotations: TypeAlias = Float[Tensor, "heads rounds size columns"]
+Rotated: TypeAlias = Float[Tensor, "rounds batch heads length columns"]
+Buckets: TypeAlias = Int[Tensor, "rounds batch heads length"]
 
 
 @dataclass(frozen=True)
@@ -57,17 +68,27 @@ def even(count: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
 def digits(length: Int[Tensor, " batch"], bucket_size: int) -> Int[Tensor, "2 batch"]:
     """Count the values of the low and of the high digit of a row's bucket numbers.
 
-    >>> digits(torch.tensor([10, 64, 65, 4096, 4097]), 64).tolist()
-    [[1, 1, 2, 64, 34], [1, 1, 1, 1, 2]]
+    >>> digits(torch.tensor([10, 64, 65, 8192, 8193]), 64).tolist()
+    [[1, 1, 2, 128, 66], [1, 1, 1, 1, 2]]
     """
     buckets = (length + bucket_size - 1) // bucket_size
     high = even((buckets + MAX_DIGIT - 1) // MAX_DIGIT)
     return torch.stack([even((buckets + high - 1) // high), high])
 
 
-def hash_digit(
-    rotated: Float[Tensor, "rounds batch heads length columns"], count: Int[Tensor, " batch"]
-) -> Int[Tensor, "rounds batch heads length"]:
+def num_columns(max_length: int, bucket_size: int) -> int:
+    """Count the columns of the rotations: those of the low digit, then those of the high digit.
+
+    >>> [num_columns(length, 64) for length in (10, 4096, 8192, 100_000)]
+    [1, 32, 64, 71]
+    """
+    buckets = -(-max_length // bucket_size)
+    low = max(1, min(-(-buckets // 2), MAX_DIGIT // 2))
+    high = -(-buckets // MAX_DIGIT)
+    return low + (-(-high // 2) if high > 1 else 0)
+
+
+def hash_digit(rotated: Rotated, count: Int[Tensor, " batch"]) -> Buckets:
     """Find the index of the largest of [rotated, -rotated] in a row's first `count` / 2 columns."""
     half = (count // 2)[:, None, None]
     columns = torch.arange(rotated.shape[-1], device=rotated.device)
@@ -76,16 +97,16 @@ def hash_digit(
 
 
 def hash_tokens(
-    q: Heads, mask: Mask, rotations: Float[Tensor, "heads rounds size columns"], bucket_size: int
-) -> Int[Tensor, "rounds batch heads length"]:
+    q: Heads, mask: Mask, rotations: Rotations, counts: Int[Tensor, "2 batch"]
+) -> Buckets:
     """Assign every real token a bucket in each round; padding gets a last bucket of its own."""
-    counts = digits(mask.sum(dim=1), bucket_size)
     rotated = torch.einsum("bhnd,hrdc->rbhnc", q, rotations)
-    low = hash_digit(rotated[..., : MAX_DIGIT // 2], counts[0])
-    high = hash_digit(rotated[..., MAX_DIGIT // 2 :], counts[1])
+    found = hash_digit(rotated[..., : MAX_DIGIT // 2], counts[0])
+    if rotations.shape[-1] > MAX_DIGIT // 2:
+        high = hash_digit(rotated[..., MAX_DIGIT // 2 :], counts[1])
+        found = high * counts[0][:, None, None] + found
     last = counts.prod(dim=0)[:, None, None]
-    buckets = torch.where(mask[:, None, :], high * counts[0][:, None, None] + low, last)
-    return buckets.int()
+    return torch.where(mask[:, None, :], found, last).int()
 
 
 class ReformerOptions(Options):
@@ -110,6 +131,7 @@ class Reformer(Attention[ReformerPlan]):
     ) -> None:
         super().__init__(place, options, previous)
         self.options = options
+        self.chunk = 2 * options.bucket_size
         self.register_buffer("rotations", self._draw("eval"))
         self.register_buffer("step_rotations", self.rotations.clone(), persistent=False)
 
@@ -118,19 +140,26 @@ class Reformer(Attention[ReformerPlan]):
 
     def plan(self, x: Tokens, mask: Mask) -> ReformerPlan:
         q = self.queries(x)
-        rotations = self.step_rotations if self.training else self.rotations
-        size = self.options.bucket_size
-        buckets = self.choose(lambda: hash_tokens(q.detach(), mask, rotations, size))
-        rounds = sort_in_rounds(rearrange(buckets, "r b h n -> r (b h) n"), size)
+        buckets = self.choose(lambda: self.hashed(q.detach(), mask))
+        rounds = sort_in_rounds(
+            rearrange(buckets, "r b h n -> r (b h) n"), self.chunk, self.place.causal
+        )
         return ReformerPlan(q, F.normalize(q, dim=-1), rounds)
+
+    def hashed(self, q: Heads, mask: Mask) -> Buckets:
+        """Assign every real token a bucket in each round."""
+        length = mask.sum(dim=1)
+        if self.place.causal:
+            length = torch.full_like(length, self.place.max_length)
+        rotations = self.step_rotations if self.training else self.rotations
+        return hash_tokens(q, mask, rotations, digits(length, self.options.bucket_size))
 
     def apply(self, plan: ReformerPlan, v: Values) -> Values:  # type: ignore[override]
         return attend_in_rounds(plan.q, plan.k, v, plan.rounds)
 
-    def _draw(self, step: int | str) -> Float[Tensor, "heads rounds size columns"]:
+    def _draw(self, step: int | str) -> Rotations:
         """Draw the rotations of a step: for the low digit, then for the high digit."""
         place = self.place
-        high = digits(torch.tensor([place.max_length]), self.options.bucket_size)[1]
-        columns = MAX_DIGIT // 2 + max(1, int(high) // 2)
+        columns = num_columns(place.max_length, self.options.bucket_size)
         shape = (place.num_heads, self.options.num_hashes, place.head_size, columns)
         return torch.randn(shape, generator=torch_rng(place.seed, "rotations", place.layer, step))

@@ -1,32 +1,48 @@
 """Routing Transformer: tokens of similar meaning share a cluster and attend to each other there.
 
-Queries are keys too and lie on a sphere, where k centroids per head follow them by k-means. Each
-centroid collects the w positions that are nearest to it:
+Queries and keys lie on a sphere, where k centroids per head follow both by k-means. Each centroid
+collects the w queries and the w keys that are nearest to it:
 
-    q_i = norm(W x_i)                cluster c = the w positions i with the largest q_i . mu_c
-    y_i = mean over the clusters c of i of sum_(j in c) softmax_j(q_i . q_j / sqrt(d)) v_j
+    q_i = norm(W_q x_i)     k_j = norm(W_k x_j)     cluster c = the w queries i with the largest
+                                                    q_i . mu_c, and the w keys j likewise
+    y_i = mean over the clusters c of i of sum_(j in c) softmax_j(q_i . k_j / sqrt(d)) v_j
 
-A position in several clusters gets the mean, a position in none gets 0. The first half of the heads
-is local instead: a query sees its block and the two neighbours of that (`local.py`).
+The norm has no parameters. A query in several clusters gets the mean, a query in none gets 0. The
+first half of the heads is local instead: a query, not normed, sees its block and the two neighbours
+of that (`local.py`).
 
-The centroids are not trained by gradient. A training step adds up the queries that are nearest to
-each centroid, and then the centroids move: mu_c <- unit(decay mu_c + (1 - decay) unit(sum_c)).
+When causal, queries of the routed heads are keys too, and a token has one cluster, that of the
+nearest centroid. It sees the last w tokens of its cluster, itself among them.
+
+The centroids are not trained by gradient. A training step adds up the queries and keys that are
+nearest to each centroid, and then the centroids move: mu_c <- unit(decay mu_c + (1 - decay)
+unit(sum_c)).
 
 Paper:  Roy et al. (2020), https://arxiv.org/abs/2003.05997
 Cost:   time O(N k d + N w d), memory O(N k + N d), with w = N / k; k = sqrt(N) / 2 makes it
         O(N sqrt(N) d).
 Choice: a row of n real tokens has w = n / k (rounded up), whatever the batch is padded to.
+Choice: when causal, the paper's clusters are the w nearest of the whole sequence, so a later token
+        would push an earlier one out of a cluster, and in generation, where later tokens are not
+        there yet, clusters would be others than in training. The nearest centroid does not depend
+        on other tokens, and w = max_length / k does not depend on the length.
+Choice: logits are divided by sqrt(d). The authors' code does so too, but before its norm, which
+        takes the factor away again; their Algorithm 1 has none. Undivided, a softmax over normed
+        vectors starts near its largest entry alone.
 Choice: only the direction of a sum counts, so the result is the same whether a batch comes whole,
         in parts (gradient accumulation) or from several devices, whose sums are added. A centroid
-        that is nearest to no query stays where it is.
-Choice: rotary positions turn the queries after the norm and the routing: a cluster collects tokens
-        by their meaning, wherever they stand.
+        that is nearest to nothing stays where it is. The authors also pull queries and keys
+        towards their centroids by a loss of weight 1e-4; here there is none.
+Choice: rotary positions turn queries and keys after the norm and the routing: a cluster collects
+        tokens by their meaning, wherever they stand.
 Choice: a forward pass inside a backward pass repeats one that was already counted, for
         checkpointing or reversible layers, so it is not counted again.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 import torch
@@ -41,6 +57,8 @@ from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.local import neighbouring_blocks
 from longarena.attention.ops.blocks import Pattern, attend, gather, look_up
+from longarena.attention.ops.lsh_attention import Rounds, attend_in_rounds, sort_in_rounds
+from longarena.attention.ops.projection import projection
 from longarena.options import Options
 from longarena.seeding import torch_rng
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -48,6 +66,11 @@ from longarena.shapes import Heads, Mask, Tokens, Values
 Centroids: TypeAlias = Float[Tensor, "heads clusters size"]
 Scores: TypeAlias = Float[Tensor, "batch heads clusters length"]
 Members: TypeAlias = Int[Tensor, "batch clusters window heads"]
+
+
+def normed(t: Heads) -> Heads:
+    """Bring the channels of queries or keys to mean 0 and variance 1."""
+    return F.layer_norm(t, t.shape[-1:], eps=1e-6)
 
 
 def num_clusters(max_length: int) -> int:
@@ -67,10 +90,20 @@ def nearest_positions(scores: Scores, mask: Mask) -> Members:
     return rearrange(scores.topk(window, dim=-1).indices, "b h c w -> b c w h")
 
 
-def sums_by_cluster(q: Heads, scores: Scores, mask: Mask) -> Centroids:
-    """Add up the real queries that are nearest to each centroid."""
-    nearest = F.one_hot(scores.argmax(dim=2), scores.shape[2]).to(q.dtype)
-    return einsum(nearest * mask[:, None, :, None], q, "b h n c, b h n d -> h c d")
+def own_cluster(scores: Scores, mask: Mask) -> Int[Tensor, "batch heads length"]:
+    """Find the nearest centroid of every real token; padding gets a last cluster of its own."""
+    return scores.argmax(dim=2).masked_fill(~mask[:, None, :], scores.shape[2])
+
+
+def attend_in_turn(rounds: Rounds, q: Heads, k: Heads, v: Values) -> Values:
+    """Attend to the last members of each token's own cluster."""
+    return attend_in_rounds(q / math.sqrt(q.shape[-1]), k, v, rounds)
+
+
+def sums_by_cluster(t: Heads, scores: Scores, mask: Mask) -> Centroids:
+    """Add up the real queries or keys that are nearest to each centroid."""
+    nearest = F.one_hot(scores.argmax(dim=2), scores.shape[2]).to(t.dtype)
+    return einsum(nearest * mask[:, None, :, None], t, "b h n c, b h n d -> h c d")
 
 
 def moved(centroids: Centroids, sums: Centroids, decay: float) -> Centroids:
@@ -80,23 +113,23 @@ def moved(centroids: Centroids, sums: Centroids, decay: float) -> Centroids:
     return torch.where(is_alone, centroids, F.normalize(mean, dim=-1))
 
 
-def inside_clusters(members: Members, mask: Mask) -> Pattern:
-    """Let every query see the members of its clusters, and average the answers of its clusters."""
-    batch, clusters, window, heads = members.shape
-    rows, _ = look_up(mask, members)
+def inside_clusters(queries: Members, keys: Members, mask: Mask) -> Pattern:
+    """Let the queries of a cluster see its keys, and average the answers of a query's clusters."""
+    batch, clusters, window, heads = queries.shape
+    (query_rows, _), (key_rows, _) = look_up(mask, queries), look_up(mask, keys)
     taken = _taken(mask, clusters, window)
-    is_member = taken[:, :, None].expand_as(rows).flatten()
+    is_member = taken[:, :, None].expand_as(query_rows).flatten()
     count = torch.zeros(mask.numel() * heads, dtype=torch.int64, device=mask.device)
-    count.index_add_(0, rows.flatten(), is_member.long()).clamp_min_(1)
+    count.index_add_(0, query_rows.flatten(), is_member.long()).clamp_min_(1)
 
     def join(y: Tensor) -> Tensor:
         flat = rearrange(y, "p h w e -> (p w h) e") * is_member[:, None]
-        total = flat.new_zeros(len(count), y.shape[-1]).index_add(0, rows.flatten(), flat)
+        total = flat.new_zeros(len(count), y.shape[-1]).index_add(0, query_rows.flatten(), flat)
         return rearrange(total / count[:, None], "(b n h) e -> b h n e", b=batch, h=heads)
 
     return Pattern(
-        cut=lambda q: gather(q, rows),
-        sets=lambda k: gather(k, rows),
+        cut=lambda q: gather(q, query_rows),
+        sets=lambda k: gather(k, key_rows),
         join=join,
         allowed=taken[:, None, None, :],
     )
@@ -115,12 +148,20 @@ def is_computing_again() -> bool:
 
 
 @dataclass(frozen=True)
-class RoutingPlan:
-    """Queries, which are keys too, and the patterns of the local and of the routed heads."""
+class HeadsPlan:
+    """Queries and keys of the local or of the routed heads, and how they attend."""
 
     q: Heads
-    near: Pattern
-    clusters: Pattern
+    k: Heads
+    attend: Callable[[Heads, Heads, Values], Values]
+
+
+@dataclass(frozen=True)
+class RoutingPlan:
+    """The local heads, if there are any, and the routed ones."""
+
+    near: HeadsPlan | None
+    far: HeadsPlan
 
 
 class RoutingOptions(Options):
@@ -142,7 +183,6 @@ class Routing(Attention[RoutingPlan]):
     card = CARDS["routing"]
     options_type = RoutingOptions
     takes_rotary = True
-    projections = ("query", "value", "output")
     centroids: Tensor
 
     def __init__(
@@ -151,8 +191,14 @@ class Routing(Attention[RoutingPlan]):
         super().__init__(place, options, previous)
         self.options = options
         self.num_local = int(options.local_share * place.num_heads)
+        if place.causal:
+            # the queries of the routed heads are their keys
+            del self.key
+            if self.num_local:
+                self.key = projection(place.width, self.num_local * place.head_size)
         clusters = options.clusters
         count = num_clusters(place.max_length) if clusters == "auto" else clusters
+        self.window = math.ceil(place.max_length / count)
         shape = (place.num_heads - self.num_local, count, place.head_size)
         start = torch.randn(shape, generator=torch_rng(place.seed, "centroids", place.layer))
         self.register_buffer("centroids", F.normalize(start, dim=-1))
@@ -171,25 +217,50 @@ class Routing(Attention[RoutingPlan]):
             self.centroids.copy_(moved(self.centroids, sums, self.options.decay))
 
     def plan(self, x: Tokens, mask: Mask) -> RoutingPlan:
-        q = F.layer_norm(self.split(self.query(x)), (self.place.head_size,))
-        members = self.choose(lambda: self.route(q[:, self.num_local :].detach(), mask))
-        near = neighbouring_blocks(mask, self.options.block, neighbours=1)
-        return RoutingPlan(self.rotated(q), near, inside_clusters(members, mask))
+        local, causal = self.num_local, self.place.causal
+        q = self._cut(self.query(x))
+        k = self._cut(self.key(x)) if local or not causal else q
+        near = self._near(q[:, :local], k[:, :local], mask) if local else None
+        if causal:
+            return RoutingPlan(near, self._in_turn(q[:, local:], mask))
+        return RoutingPlan(near, self._clustered(q[:, local:], k[:, local:], mask))
 
     def apply(self, plan: RoutingPlan, v: Values) -> Values:  # type: ignore[override]
-        q, far = plan.q, self.num_local
-        y = attend(plan.clusters, q[:, far:], q[:, far:], v[:, far:])
-        if far == 0:
+        near, far, local = plan.near, plan.far, self.num_local
+        y = far.attend(far.q, far.k, v[:, local:])
+        if near is None:
             return y
-        return torch.cat([attend(plan.near, q[:, :far], q[:, :far], v[:, :far]), y], dim=1)
+        return torch.cat([near.attend(near.q, near.k, v[:, :local]), y], dim=1)
 
-    def route(self, q: Heads, mask: Mask) -> Members:
-        """Find the members of every cluster; in training, add up the queries nearest to each."""
-        q = q.to(self.centroids.dtype)
-        # in half precision too many queries would be equally near to a centroid
-        with torch.autocast(q.device.type, enabled=False):
-            scores = self.centroids @ q.mT
+    def route(self, t: Heads, mask: Mask) -> Scores:
+        """Compare with all centroids; in training, add up what is nearest to each."""
+        t = t.detach().to(self.centroids.dtype)
+        # in half precision too many tokens would be equally near to a centroid
+        with torch.autocast(t.device.type, enabled=False):
+            scores = self.centroids @ t.mT
             if self.training and not is_computing_again():
-                sums = sums_by_cluster(q, scores, mask)
+                sums = sums_by_cluster(t, scores, mask)
                 self.gathered = sums if self.gathered is None else self.gathered + sums
-        return nearest_positions(scores, mask)
+        return scores
+
+    def _cut(self, x: Tokens) -> Heads:
+        return rearrange(x, "b n (h d) -> b h n d", d=self.place.head_size)
+
+    def _near(self, q: Heads, k: Heads, mask: Mask) -> HeadsPlan:
+        pattern = neighbouring_blocks(mask, self.options.block, 1, self.place.causal)
+        return HeadsPlan(self.rotated(q), self.rotated(k), partial(attend, pattern))
+
+    def _clustered(self, q: Heads, k: Heads, mask: Mask) -> HeadsPlan:
+        q, k = normed(q), normed(k)
+        queries = self.choose(lambda: nearest_positions(self.route(q, mask), mask))
+        keys = self.choose(lambda: nearest_positions(self.route(k, mask), mask))
+        clusters = inside_clusters(queries, keys, mask)
+        return HeadsPlan(self.rotated(q), self.rotated(k), partial(attend, clusters))
+
+    def _in_turn(self, q: Heads, mask: Mask) -> HeadsPlan:
+        q = normed(q)
+        own = self.choose(lambda: own_cluster(self.route(q, mask), mask))
+        rows = rearrange(own, "b h n -> 1 (b h) n")
+        rounds = sort_in_rounds(rows, self.window, causal=True, sees_itself=True)
+        q = self.rotated(q)
+        return HeadsPlan(q, q, partial(attend_in_turn, rounds))

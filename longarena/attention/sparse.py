@@ -14,7 +14,7 @@ Cost:   time O(N sqrt(N) d) for a stride near sqrt(N); memory O(N d), merged O(N
 Choice: the paper's patterns look back only; here they look both ways, unless causal.
 Choice: with an odd number of heads the first part has one more; a single head uses the first part
         in even layers and the second in odd ones, the paper's other way to divide them.
-Choice: a query whose part holds no real key (for example before the first summary) gets 0.
+Choice: a query whose part holds no real key (for example before the first summary) sees itself.
 Choice: `stride=auto` is the square root of max_length, rounded up to a multiple of 8.
 """
 
@@ -127,7 +127,7 @@ class DividedPlan:
             parts.append(attend(self.first, q[:, :n], k[:, :n], v[:, :n]))
         if n < v.shape[1]:
             y = attend(self.second, q[:, n:], k[:, n:], v[:, n:])
-            parts.append(y if self.seeing is None else y * self.seeing)
+            parts.append(y if self.seeing is None else torch.where(self.seeing, y, v[:, n:]))
         # joined with the heads after the positions, the layout that the output projection reads
         return torch.cat([y.transpose(1, 2) for y in parts], dim=2).transpose(1, 2)
 

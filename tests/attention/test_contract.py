@@ -61,6 +61,15 @@ def test_any_length_keeps_its_shape_and_stays_finite(name, options, length):
     assert y.isfinite().all()
 
 
+@pytest.mark.parametrize("name", MIXERS)
+def test_a_longer_sequence_than_it_was_built_for_is_refused(name):
+    x, mask = tokens(17)
+    mixer = make(name, definitions.of(name).SMALL, max_length=16)
+    mixer(x[:, :16], mask[:, :16])
+    with pytest.raises(UserError, match="up to 16 tokens, and this one has 17; build it with"):
+        mixer(x, mask)
+
+
 @over_mixers(CASES)
 def test_a_row_of_padding_alone_gives_finite_output_and_gradient(name, options):
     x, mask = tokens(61, 40)

@@ -39,19 +39,59 @@ def after_step(mixer, *batches, run=None):
     return mixer.centroids
 
 
-def test_one_cluster_without_local_heads_is_softmax_of_shared_queries_and_keys():
+def written_out(mixer, x, mask):
+    """All queries to all keys, both normed, as one cluster without local heads has it."""
+    q, k, v = (heads(x, linear.weight, HEADS) for linear in (mixer.query, mixer.key, mixer.value))
+    q, k = (torch.nn.functional.layer_norm(t, (8,), eps=1e-6) for t in (q, k))
+    weights = masked_softmax(q @ k.transpose(-1, -2) / math.sqrt(8), mask[:, None, None, :])
+    return merge(weights @ v, mixer.output.weight)
+
+
+def test_one_cluster_without_local_heads_is_softmax_of_normed_queries_and_keys():
     mixer = make("routing", {"clusters": 1, "local_share": 0.0})
     x, mask = tokens(61, 40)
-    q, v = (heads(x, linear.weight, HEADS) for linear in (mixer.query, mixer.value))
-    q = torch.nn.functional.layer_norm(q, (8,))
-    logits = q @ q.transpose(-1, -2) / math.sqrt(8)
-    expected = merge(masked_softmax(logits, mask[:, None, None, :]) @ v, mixer.output.weight)
-    torch.testing.assert_close(mixer(x, mask)[mask], expected[mask])
+    torch.testing.assert_close(mixer(x, mask)[mask], written_out(mixer, x, mask)[mask])
 
 
-def test_there_is_no_key_projection():
-    names = {name for name, _ in make("routing", {}).named_parameters()}
-    assert names == {"query.weight", "value.weight", "output.weight"}
+def test_local_heads_are_plain_attention():
+    mixer = make("routing", {"block": 100})
+    x, mask = tokens(61)
+    q, k = (heads(x, linear.weight, HEADS)[0, 0] for linear in (mixer.query, mixer.key))
+    expected = (q @ k.T / math.sqrt(8)).softmax(dim=-1)
+    torch.testing.assert_close(matrix(mixer, x, mask)[0, 0], expected)
+
+
+def names(mixer):
+    return {name.removesuffix(".weight") for name, _ in mixer.named_parameters()}
+
+
+def test_queries_of_routed_heads_are_keys_too_only_when_causal():
+    mixer = make("routing", {})
+    assert names(mixer) == {"query", "key", "value", "output"}
+    assert mixer.key.weight.shape == (16, 16)
+    mixer = make("routing", {}, causal=True)
+    assert names(mixer) == {"query", "key", "value", "output"}
+    assert mixer.key.weight.shape == (8, 16)
+    mixer = make("routing", {"local_share": 0.0}, causal=True)
+    assert names(mixer) == {"query", "value", "output"}
+
+
+def test_a_token_does_not_mostly_see_itself():
+    mixer = make("routing", {"clusters": 4, "local_share": 0.0})
+    own = matrix(mixer, *tokens(128)).diagonal(dim1=-2, dim2=-1)
+    assert own.mean() < 0.1
+
+
+def test_when_causal_a_token_sees_the_last_of_its_nearest_centroid():
+    mixer = make("routing", {"clusters": 8, "local_share": 0.0}, causal=True)
+    x, mask = tokens(100)
+    seen = matrix(mixer, x, mask)[0] > 0
+    q = torch.nn.functional.layer_norm(mixer.split(mixer.query(x)), (8,))[0]
+    nearest = (mixer.centroids @ q.mT).argmax(dim=1)
+    for head, cluster in enumerate(nearest):
+        for i in range(100):
+            members = [j for j in range(i + 1) if cluster[j] == cluster[i]]
+            assert seen[head, i].nonzero().flatten().tolist() == members[-16:]
 
 
 def test_half_of_the_heads_are_local():
@@ -95,6 +135,15 @@ def test_centroids_turn_to_the_mean_of_their_nearest_queries():
     expected = torch.tensor([[1.0, 0.0, 0.0], [0.0, 0.5 + half / 2, half / 2], [0.0, 0.0, 1.0]])
     found = moved(centroids, sums, decay=0.5)[0]
     torch.testing.assert_close(found, expected / expected.norm(dim=-1, keepdim=True))
+
+
+def test_keys_move_centroids_as_queries_do():
+    mixer, (x, mask) = trainee(), tokens(61, 40)
+    expected = after_step(mixer, (x, mask))
+    mixer.query.weight, mixer.key.weight = mixer.key.weight, mixer.query.weight
+    torch.testing.assert_close(after_step(mixer, (x, mask)), expected)
+    torch.nn.init.normal_(mixer.query.weight)
+    assert not torch.allclose(after_step(mixer, (x, mask)), expected)
 
 
 def test_padding_moves_no_centroid():

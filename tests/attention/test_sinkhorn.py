@@ -1,9 +1,11 @@
 import pytest
 import torch
 from attention.cases import make, tokens
+from torch.nn.functional import one_hot
 
 from longarena.attention import build, matrix
-from longarena.attention.sinkhorn import normalise, sorted_keys
+from longarena.attention.sinkhorn import block_sums, normalise, sorted_keys
+from longarena.errors import UserError
 
 ALL = torch.ones(2, 8, dtype=torch.bool)
 
@@ -58,7 +60,7 @@ def test_every_head_sorts_in_its_own_way():
 
 
 def test_the_loss_trains_the_sorting_network():
-    mixer = make("sinkhorn", {"block": 8, "temperature": 0.1})
+    mixer = make("sinkhorn", {"block": 8})
     x, mask = tokens(64)
     wanted = torch.eye(8, dtype=torch.float64).roll(3, dims=0)
     optimiser = torch.optim.Adam(mixer.network.parameters(), lr=0.03)
@@ -75,6 +77,84 @@ def test_the_loss_trains_the_sorting_network():
         optimiser.step()
     assert before < 0.15
     assert wanted_share() > 0.35
+
+
+def test_a_block_is_summarised_by_the_sum_of_its_real_tokens():
+    x, mask = tokens(8, 3)
+    sums = block_sums(x, mask, 4)
+    torch.testing.assert_close(sums[0], torch.stack([x[0, :4].sum(0), x[0, 4:].sum(0)]))
+    torch.testing.assert_close(sums[1], torch.stack([x[1, :3].sum(0), torch.zeros(16).double()]))
+
+
+def test_by_its_defaults_it_sorts_from_the_start_and_other_tokens_in_another_order():
+    mixer = build("sinkhorn", width=64, num_heads=2, max_length=4096).eval()
+    common = torch.randn(64, generator=torch.Generator().manual_seed(1))
+    x = common + torch.randn(2, 4096, 64, generator=torch.Generator().manual_seed(0))
+    permutation = mixer.permutation(x, torch.ones(2, 4096, dtype=torch.bool))
+    assert permutation.amax(dim=-1).mean() > 0.3
+    first, second = permutation.argmax(dim=-1)
+    assert (first == second).float().mean() < 0.1
+
+
+BLOCK, BLOCKS, CLASSES = 4, 6, 4
+
+
+def all_real(x):
+    return torch.ones(x.shape[:2], dtype=torch.bool)
+
+
+def questions(number, rng, asking):
+    """One block names another; the answer is the class that stands in the block named.
+
+    Rows of (6 blocks, 4 tokens): token 2 of a block is its class, token 0 of the block `asking` is
+    the number of a block before it or after it, all other tokens are 0.
+    """
+    x = torch.zeros(number, BLOCKS, BLOCK, 16)
+    classes = torch.randint(CLASSES, (number, BLOCKS), generator=rng)
+    named = (asking + torch.randint(1, BLOCKS, (number,), generator=rng)) % BLOCKS
+    x[:, :, 2, :CLASSES] = 2 * one_hot(classes, CLASSES).float()
+    x[:, asking] = 0
+    x[:, asking, 0, CLASSES : CLASSES + BLOCKS] = 2 * one_hot(named, BLOCKS).float()
+    return x.flatten(1, 2), classes.gather(1, named[:, None])[:, 0], named
+
+
+@pytest.mark.parametrize(("causal", "asking"), [(False, 0), (True, BLOCKS - 1)])
+def test_it_learns_to_sort_where_it_must(causal, asking):
+    options = {"block": BLOCK}
+    mixer = build("sinkhorn", width=16, num_heads=1, max_length=24, causal=causal, options=options)
+    torch.manual_seed(0)
+    head = torch.nn.Linear(16, CLASSES)
+    optimiser = torch.optim.Adam([*mixer.parameters(), *head.parameters()], lr=0.02)
+    rng = torch.Generator().manual_seed(0)
+
+    def answers(x):
+        return head(mixer(x, all_real(x))[:, asking * BLOCK])
+
+    for step in range(100):
+        mixer.begin_step(step)
+        x, wanted, _ = questions(64, rng, asking)
+        optimiser.zero_grad()
+        torch.nn.functional.cross_entropy(answers(x), wanted).backward()
+        optimiser.step()
+
+    mixer.eval()
+    x, wanted, named = questions(256, rng, asking)
+    # without the block that is named, a quarter would be right
+    assert (answers(x).argmax(dim=1) == wanted).float().mean() > 0.95
+    chosen = mixer.permutation(x, all_real(x))[:, 0, asking].argmax(dim=1)
+    assert (chosen == named).float().mean() > 0.95
+
+
+def test_when_causal_rows_share_out_the_blocks_before():
+    mixer = make("sinkhorn", {"block": 8}, causal=True)
+    permutation = mixer.permutation(*tokens(64))
+    assert torch.equal(permutation, permutation.tril(-1))
+    torch.testing.assert_close(permutation[:, :, 1:].sum(dim=-1), torch.ones(1, 2, 7).double())
+
+
+def test_sort_cut_cannot_be_causal():
+    with pytest.raises(UserError, match="cannot be causal; leave out sort_cut"):
+        make("sinkhorn", {"block": 8, "sort_cut": 2}, causal=True)
 
 
 def test_noise_follows_the_step_in_training_only():

@@ -25,13 +25,22 @@ def test_half_of_the_heads_look_near_and_half_along_the_column():
     assert torch.equal(column, distance % 4 == 0)
 
 
-def test_a_query_before_the_first_summary_gets_nothing_from_the_second_part():
+def test_a_query_before_the_first_summary_sees_itself():
     mixer = make("sparse", {"pattern": "fixed", "stride": 8, "summary": 1}, causal=True)
-    x, mask = tokens(16)
-    v = torch.ones(1, 2, 16, 8, dtype=x.dtype)
-    near, summary = mixer.apply(mixer.plan(x, mask), v)[0, :, :, 0]
-    torch.testing.assert_close(near, torch.ones_like(near))
-    torch.testing.assert_close(summary, (torch.arange(16) >= 7).to(x.dtype))
+    near, summary = matrix(mixer, *tokens(16))[0]
+    assert torch.equal(summary[:7], torch.eye(16, dtype=near.dtype)[:7])
+    for part in (near, summary):
+        torch.testing.assert_close(part.sum(-1), torch.ones(16, dtype=near.dtype))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("pattern", ["strided", "fixed"])
+@pytest.mark.parametrize("stride", [8, 61, 100])
+def test_a_row_sums_to_one_whatever_the_stride(pattern, stride, causal):
+    mixer = make("sparse", {"pattern": pattern, "stride": stride, "summary": 4}, causal=causal)
+    x, mask = tokens(61, 40, 9)
+    rows = matrix(mixer, x, mask).sum(dim=-1).transpose(1, 2)[mask]
+    torch.testing.assert_close(rows, torch.ones_like(rows))
 
 
 def test_a_single_head_takes_the_parts_in_turn_from_layer_to_layer():

@@ -63,10 +63,10 @@ def nystrom(landmarks):
 
 def routing(clusters, block):
     members = N // clusters
-    scores = clusters * N * D // 2
+    scores = 2 * clusters * N * D // 2  # of queries and of keys
     far = attend(clusters * members, members, D // 2)
     near = attend(N, 3 * block, D // 2)
-    return 3 * N * D**2 + scores + far + near
+    return PROJECTIONS + scores + far + near
 
 
 def segments(segment, keys):
@@ -166,10 +166,11 @@ HAND_COUNTS = {
     ),
     "longformer": ({"window": 16}, longformer(16), 0),
     "linformer": ({"k": 16}, 2 * N * D**2 + 16 * N * D + 2 * 16 * D**2 + attend(N, 16), 0),
-    # two rounds of 33 rotated directions; a chunk sees itself and the one before
+    # two rounds of 8 buckets, the signs of 4 directions (of the 128 tokens that the model is built
+    # for); a chunk is two buckets, and sees itself and the one before
     "reformer": (
         {"bucket_size": 16, "num_hashes": 2},
-        3 * N * D**2 + 2 * N * D * 33 + 2 * attend(N, 2 * 16),
+        3 * N * D**2 + 2 * N * D * 4 + 2 * attend(N, 2 * 2 * 16),
         0,
     ),
     "sinkhorn": ({"block": 16}, sinkhorn(16), 0),

@@ -1,8 +1,14 @@
 """One softmax over the pairs that several rounds of sorting show, without an N x N matrix.
 
-A round sorts the tokens and cuts the order into chunks. A query sees a range of places in that
-order, inside its own chunk and the one before. A pair that several rounds show counts once: it
-belongs to the first of them. Each round gives a partial softmax with its normaliser, and
+A round sorts the tokens by bucket and cuts the order into chunks. A query sees a range of places in
+that order, inside its own chunk and the one before:
+
+    both ways   the places of its bucket in these two chunks
+    causal      the last places of its bucket before it, as many as a chunk has. Where chunks begin
+                depends on later tokens; what is seen does not
+
+A pair that several rounds show counts once: it belongs to the first of them. Each round gives a
+partial softmax with its normaliser, and
 
     LSE_i = log sum_rounds exp(lse_i)        y_i = sum_rounds exp(lse_i - LSE_i) y_i(round)
 
@@ -14,8 +20,8 @@ Cost:   time O(rounds N c d), memory O(N d + N c) while one round is computed, f
 Choice: logarithms and powers have base 2, since exp2 is fast where it underflows, which it does at
         every hidden pair (measured on a CPU: 5 ms against 83 ms for 8 million logits, half of them
         hidden).
-Choice: a query's own key has the lowest logit that is not hidden, so it counts only if no other
-        key is seen.
+Choice: unless a token `sees_itself`, its own key has the lowest logit that is not hidden, so it
+        counts only if no other key is seen.
 """
 
 import math
@@ -54,11 +60,18 @@ class Rounds:
     high: PerToken
     empty: Bool[Tensor, " places"]
     chunk: int
+    sees_itself: bool = False
 
 
-def sort_in_rounds(buckets: Int[Tensor, "rounds rows length"], chunk: int) -> Rounds:
+def sort_in_rounds(
+    buckets: Int[Tensor, "rounds rows length"],
+    chunk: int,
+    causal: bool = False,
+    sees_itself: bool = False,
+) -> Rounds:
     """Sort the tokens of each row by (bucket, position) and find what each of them sees."""
     num_rounds, rows, length = buckets.shape
+    chunk = min(chunk, length)
     extra = -length % chunk
     first_token = torch.arange(rows, device=buckets.device)[:, None] * length
     first_place = torch.arange(rows, device=buckets.device)[:, None] * (length + extra)
@@ -67,13 +80,18 @@ def sort_in_rounds(buckets: Int[Tensor, "rounds rows length"], chunk: int) -> Ro
     place = torch.empty_like(order).scatter_(
         -1, order, torch.arange(length, device=order.device).expand_as(order)
     )
-    start = place // chunk * chunk
-    low = torch.maximum(start - chunk, torch.searchsorted(in_order, buckets))
-    high = torch.minimum(start + chunk, torch.searchsorted(in_order, buckets, right=True))
+    first_of_bucket = torch.searchsorted(in_order, buckets)
+    if causal:
+        high = place + 1 if sees_itself else place
+        low = torch.maximum(high - chunk, first_of_bucket)
+    else:
+        start = place // chunk * chunk
+        low = torch.maximum(start - chunk, first_of_bucket)
+        high = torch.minimum(start + chunk, torch.searchsorted(in_order, buckets, right=True))
     place, low, high = ((t + first_place).view(num_rounds, -1) for t in (place, low, high))
     order = F.pad(order + first_token, (0, extra)).view(num_rounds, -1)
     empty = torch.arange(length + extra, device=order.device).expand(rows, -1) >= length
-    return Rounds(order, place, low, high, empty.flatten(), chunk)
+    return Rounds(order, place, low, high, empty.flatten(), chunk, sees_itself)
 
 
 def attend_in_rounds(q: Heads, k: Heads, v: Values, rounds: Rounds) -> Values:
@@ -163,7 +181,7 @@ class Order:
         logits = (queries * LOG2_E) @ keys.transpose(1, 2)
         lowest = torch.finfo(logits.dtype).min
         logits.masked_fill_(self.hidden(), lowest)
-        if self.index == 0:
+        if self.index == 0 and not self.rounds.sees_itself:
             logits.diagonal(self.size, 1, 2).fill_(lowest / 2)
         return logits
 

@@ -13,6 +13,8 @@ VARIANTS = [
     {"window_1": 8, "window_2": 32, "pool": "mean", "share_weights": True},
     {"window_1": 400, "window_2": 400, "pool": "mean", "kernel": 1, "stride": 1},
     {"window_1": 8, "layers": 0},
+    {"window_1": 1, "window_2": 1, "stride": 4},
+    {"window_1": 8, "window_2": 16, "stride": 16},
 ]
 
 

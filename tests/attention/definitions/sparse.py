@@ -11,6 +11,7 @@ VARIANTS = [
     {"stride": 8, "pattern": "fixed", "summary": 2},
     {"stride": 7, "pattern": "fixed", "summary": 3, "merged": True},
     {"stride": 8, "pattern": "fixed", "summary": 8},
+    {"stride": 100, "pattern": "fixed", "summary": 4},
 ]
 
 
@@ -24,6 +25,9 @@ def definition(x, mask, weights, place, options):
     parts = [first | second] * 2 if options.merged else [first, second]
     allowed = torch.stack([parts[2 * head // place.num_heads] for head in range(place.num_heads)])
     allowed = no_later(allowed & mask[:, None, None, :], place.causal)
+    # Child et al. (2019), section 4.2, name no key for a token before the first summary
+    itself = torch.eye(x.shape[1], dtype=torch.bool)
+    allowed = allowed | (~allowed.any(dim=-1, keepdim=True) & itself)
     return merge(masked_softmax(logits, allowed) @ v, weights["output.weight"])
 
 

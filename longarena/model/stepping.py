@@ -48,6 +48,11 @@ class Stepper:
         return None if position is None else len(position) - self.backbone.num_prepended
 
     @property
+    def num_tokens(self) -> int:
+        """How many tokens it has read after the start."""
+        return self.num_read - self.backbone.num_prepended
+
+    @property
     def num_bytes(self) -> int:
         """The size of what all layers carry to the next token."""
         return sum(decoder.num_bytes for decoder in self.decoders)
@@ -60,8 +65,7 @@ class Stepper:
     def read(self, ids: Ids) -> NextLogits:
         """Read the next tokens of every row; return the logits of the one that follows."""
         most = self.most_tokens
-        reached = self.num_read - self.backbone.num_prepended + ids.shape[1]
-        if most is not None and reached > most:
+        if most is not None and self.num_tokens + ids.shape[1] > most:
             raise UserError(
                 f"the positions of this model end after {most:,} tokens; generate fewer, or train "
                 "it with a longer task.length"

@@ -57,13 +57,15 @@ def mixers_of(name: str, task: str) -> list[str]:
 
 def _none(name: str, task: str, mixer: str) -> UserError:
     """Make the error for a recipe that a preset does not have."""
-    if name not in INDIVIDUAL:
-        return UserError(f"preset {name} has no recipe for {task}; see: longarena list presets")
-    others = " or ".join(other for other in COMMON if PRESETS[other](task, mixer, 0))
-    return UserError(
-        f"preset {name} has no recipe for {task} with {mixer}: none by its authors is known; "
-        f"choose {others}"
-    )
+    none = f"preset {name} has no recipe for {task}"
+    if name in INDIVIDUAL:
+        others = " or ".join(other for other in COMMON if PRESETS[other](task, mixer, 0))
+        remedy = f"choose {others}" if others else "see: longarena list presets"
+        return UserError(f"{none} with {mixer}: none by its authors is known; {remedy}")
+    if able := mixers_of(name, task):
+        names = ", ".join(able)
+        return UserError(f"{none} with {mixer}, which cannot be causal; choose one of {names}")
+    return UserError(f"{none}; see: longarena list presets")
 
 
 def _known(task: str) -> tuple[str, str]:

@@ -64,7 +64,7 @@ class Source:
             if start.startswith(ZIP):
                 return _alone_in_zip(self.path, most)
             file = gzip.GzipFile(fileobj=raw) if start.startswith(GZIP) else raw
-            return b"".join(_blocks(file, most))
+            return b"".join(_blocks(file.read, most))
 
 
 @contextmanager
@@ -113,12 +113,12 @@ def _alone_in_zip(path: Path, most: int) -> bytes:
         if len(files) != 1:
             raise UserError(f"{path} holds {len(files)} files; give a zip with a single one")
         with archive.open(files[0]) as file:
-            return b"".join(_blocks(file, most))
+            return b"".join(_blocks(file.read, most))
 
 
-def _blocks(file: IO[bytes] | io.RawIOBase, most: int) -> Iterator[bytes]:
+def _blocks(read: Callable[[int], bytes], most: int) -> Iterator[bytes]:
     """Read a file in pieces, but no further than `most` bytes."""
-    while most > 0 and (block := file.read(min(most, MEGABYTE))):
+    while most > 0 and (block := read(min(most, MEGABYTE))):
         most -= len(block)
         yield block
 

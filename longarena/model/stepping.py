@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from longarena.attention.ops.decoder import Decoder
 from longarena.errors import UserError
 from longarena.model.encoder import Layer, MixingLayer
+from longarena.model.heads import NextTokenHead
 from longarena.model.model import Model
 from longarena.shapes import Ids, Mask, Tokens
 
@@ -32,9 +33,11 @@ class Stepper:
     """Goes through a model in the order of the tokens, `batch` rows side by side."""
 
     def __init__(self, model: Model, batch: int = 1) -> None:
-        self.backbone, self.head = model.backbone, model.head
-        if not isinstance(self.backbone.embedding.token, nn.Embedding):
+        if not isinstance(model.head, NextTokenHead):
+            raise UserError("only a model that predicts tokens can go token by token")
+        if not isinstance(model.backbone.embedding.token, nn.Embedding):
             raise UserError("a model with input=value cannot go token by token; use input=embed")
+        self.backbone, self.output = model.backbone, model.head.output
         model.eval()
         self.batch = batch
         self.layers: list[Layer] = [*self.backbone.encoder.layers]
@@ -79,7 +82,7 @@ class Stepper:
         mask = torch.ones_like(ids, dtype=torch.bool)
         encoder = self.backbone.encoder
         y = self._run_reversible(x, mask) if encoder.reversible else self._run(x, mask)
-        logits: Tensor = self.head.output(encoder.norm(y, mask)[:, -1])
+        logits: Tensor = self.output(encoder.norm(y, mask)[:, -1])
         return logits
 
     def _run(self, x: Tokens, mask: Mask) -> Tokens:

@@ -47,7 +47,10 @@ def prepare(
     facts = _facts(task, data)
     out.result(values([facts])[0])
     out.say(*(f"{key}: {fact.text}" for key, fact in facts.items()))
-    out.next(_show_command(name, data, size, assignments or []))
+    # a source may have named the data
+    other = str(data.facts["data"] or "")
+    given = [*(assignments or []), *([f"data={other}"] if other != task.data else [])]
+    out.next(_show_command(name, size, given))
 
 
 @app.command()
@@ -110,14 +113,10 @@ def list_(quiet: Quiet = False, json: AsJson = False) -> None:
         out.next("longarena data prepare listops")
 
 
-def _show_command(name: str, data: "Dataset", size: float, assignments: Sequence[str]) -> str:
-    """Write the command that shows the data just prepared, which a source may have named."""
-    given = [*assignments]
-    other = str(data.facts["data"] or "")
-    if other and f"data={other}" not in (key.removeprefix("task.") for key in given):
-        given.append(f"data={other}")
-    settings = "".join(f" --set {quote(assignment)}" for assignment in given)
-    return words(f"longarena data show {name}{settings}", size=None if size == 1 else size)
+def _show_command(name: str, size: float, assignments: Sequence[str]) -> str:
+    """Write the command that shows the data just prepared."""
+    settings = "".join(f" --set {quote(assignment)}" for assignment in assignments)
+    return words(f"longarena data show {quote(name)}{settings}", size=None if size == 1 else size)
 
 
 def _write_sheet(path: Path, examples: "Split", number: int, shape: tuple[int, int]) -> None:

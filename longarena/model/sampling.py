@@ -32,7 +32,7 @@ class Sampling:
     ) -> Int[Tensor, " batch"]:
         """Draw one token for every row, on the CPU, so that devices agree.
 
-        >>> greedy = Sampling(temperature=0)
+        >>> greedy = Sampling(temperature=0.0)
         >>> greedy.draw(torch.tensor([[0.1, 0.7, 0.2]]), torch.Generator()).tolist()
         [1]
         """

@@ -21,6 +21,8 @@ Pooled: TypeAlias = Float[Tensor, "batch width"]
 Labels: TypeAlias = Int[Tensor, " batch"]
 # an example may have two sequences, each of which is a row of the batch
 Logits: TypeAlias = Float[Tensor, "examples classes"]
+# what may follow after each position
+TokenLogits: TypeAlias = Float[Tensor, "batch length vocabulary"]
 # a task asks about one sequence or about a pair of them
 SequenceIds: TypeAlias = Int[Tensor, "batch sequences length"]
 PooledSequences: TypeAlias = Float[Tensor, "batch sequences width"]

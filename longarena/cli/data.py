@@ -42,11 +42,15 @@ def prepare(
     from longarena.tasks.prepare import prepare as prepare_task
 
     out = Output(quiet, json)
-    data = prepare_task(_task(name, assignments, size), default_home(), source, out.progress)
-    facts = _facts(data)
+    task = _task(name, assignments, size)
+    data = prepare_task(task, default_home(), source, out.progress)
+    facts = _facts(task, data)
     out.result(values([facts])[0])
     out.say(*(f"{key}: {fact.text}" for key, fact in facts.items()))
-    out.next(_show_command(name, data, size, assignments or []))
+    # a source may have named the data
+    other = str(data.facts["data"] or "")
+    given = [*(assignments or []), *([f"data={other}"] if other != task.data else [])]
+    out.next(_show_command(name, size, given))
 
 
 @app.command()
@@ -109,14 +113,10 @@ def list_(quiet: Quiet = False, json: AsJson = False) -> None:
         out.next("longarena data prepare listops")
 
 
-def _show_command(name: str, data: "Dataset", size: float, assignments: Sequence[str]) -> str:
-    """Write the command that shows the data just prepared, which a source may have named."""
-    given = [*assignments]
-    other = str(data.facts["data"] or "")
-    if other and f"data={other}" not in (key.removeprefix("task.") for key in given):
-        given.append(f"data={other}")
-    settings = "".join(f" --set {quote(assignment)}" for assignment in given)
-    return words(f"longarena data show {name}{settings}", size=None if size == 1 else size)
+def _show_command(name: str, size: float, assignments: Sequence[str]) -> str:
+    """Write the command that shows the data just prepared."""
+    settings = "".join(f" --set {quote(assignment)}" for assignment in assignments)
+    return words(f"longarena data show {quote(name)}{settings}", size=None if size == 1 else size)
 
 
 def _write_sheet(path: Path, examples: "Split", number: int, shape: tuple[int, int]) -> None:
@@ -143,13 +143,30 @@ def _examples(task: "Task", split: str, count: int) -> "Split":
 def _task(name: str, assignments: list[str] | None, size: float) -> "Task":
     from longarena import tasks
     from longarena.options import read_assignments
+    from longarena.tasks.base import default_home
+    from longarena.tasks.prepare import take_in
 
     options = read_assignments(assignments or [], section="task")
-    data = str(options.pop("data", ""))
+    name, found = take_in(name, default_home())
+    data = str(options.pop("data", found))
     return tasks.build(name, options, size, data)
 
 
-def _facts(data: "Dataset") -> Row:
+def _facts(task: "Task", data: "Dataset") -> Row:
+    from longarena.tasks.stream import Stream
+
+    about: Row = {
+        "data set": Cell(data.facts["data"], str(data.facts["data"] or "the task's own")),
+        "folder": cell(str(data.folder)),
+        "fingerprint": cell(data.fingerprint),
+    }
+    if isinstance(task, Stream):
+        sizes = {split: len(data.split(split).tokens) for split in data.sizes}
+        return {**about, "bytes": _counts(sizes, ", ", with_names=True)}
+    return {**about, **_example_facts(data)}
+
+
+def _example_facts(data: "Dataset") -> Row:
     from longarena.data.batches import TrainingBatches
 
     train = data.split("train")
@@ -157,9 +174,6 @@ def _facts(data: "Dataset") -> Row:
     batch_size = min(BATCH_SIZE, len(train))
     padding = TrainingBatches(train, batch_size, seed=0).padding_share()
     return {
-        "data set": Cell(data.facts["data"], str(data.facts["data"] or "the task's own")),
-        "folder": cell(str(data.folder)),
-        "fingerprint": cell(data.fingerprint),
         "examples": _counts(data.sizes, ", ", with_names=True),
         "tokens": Cell(tokens, f"{tokens:,} in train"),
         "tokens per example": Cell(mean, f"{mean:,.0f}"),

@@ -8,6 +8,7 @@ import typer
 from longarena.cli import data, show, store
 from longarena.cli.draw import draw
 from longarena.cli.export import export, fill
+from longarena.cli.generate import generate
 from longarena.cli.lists import list_
 from longarena.cli.measure import measure
 from longarena.cli.report import report
@@ -55,7 +56,7 @@ app.command("list")(list_)
 app.add_typer(data.app, name="data")
 app.add_typer(show.app, name="show")
 app.add_typer(store.app, name="store")
-for command in (train, evaluate, sweep, measure, span, draw, report, export, fill, tour):
+for command in (train, evaluate, generate, sweep, measure, span, draw, report, export, fill, tour):
     app.command()(command)
 
 # the command line's own complaints: a missing argument, an unknown option

@@ -93,6 +93,13 @@ class Output:
         if not self.is_json:
             sys.stdout.write("".join(f"{line}\n" for line in lines))
 
+    def write(self, text: str) -> None:
+        """Print a piece of text for a person, at once."""
+        if not self.is_json:
+            known = text.encode(sys.stdout.encoding, "replace").decode(sys.stdout.encoding)
+            sys.stdout.write(known)
+            sys.stdout.flush()
+
     def next(self, *commands: str) -> None:
         """Suggest commands, each on a line of its own so that it can be copied."""
         self.say(*(f"{'next:' if i == 0 else '     '} {line}" for i, line in enumerate(commands)))

@@ -100,7 +100,7 @@ def check_recipe(recipe: "Recipe") -> None:
 
 
 def describe(record: "RunRecord") -> list[str]:
-    """Say in two lines what a run found."""
+    """Say in two lines what a run found, and in a third what else its track states."""
     recipe, metrics, write = record.recipe, record.metrics, record.metric.write_with_unit
     name = f"{recipe.task.name} {recipe.model.mixer} seed {recipe.seed} ({record.id})"
     if metrics.test is None or metrics.valid is None:
@@ -111,7 +111,18 @@ def describe(record: "RunRecord") -> list[str]:
         f"(without a model {write(metrics.level)}, validation {write(metrics.valid.value)}{part})",
         f"  {metrics.steps_per_second:.2f} steps/s, {metrics.tokens_per_second:,.0f} tokens/s, "
         f"{metrics.parameters:,} parameters, {metrics.padding_share:.1%} padding",
+        *_details(record),
     ]
+
+
+def _details(record: "RunRecord") -> list[str]:
+    """Say how a score was obtained, and what others reach on the same data."""
+    from longarena.findings.details import conditions, other_levels
+
+    write = record.metric.write_with_unit
+    others = [f"{name} {write(level)}" for name, level in other_levels(record).items()]
+    stated = [*conditions(record), *others]
+    return [f"  {', '.join(stated)}"] if stated else []
 
 
 def trials(record: "RunRecord", most: int | None = None) -> list[str]:

@@ -1,8 +1,10 @@
-"""Read the members of an archive or of a folder, one after another, in one pass.
+"""Read the members of an archive or of a folder, one after another, in one pass; or one file.
 
 A source is a tar of any compression that tarfile reads, or the tree it unpacks to. Members are
 chosen by name and handed over as open files; nothing is unpacked to disk, and no path in an
 archive is ever used as a path. An archive of 8 GB is read once and never held in memory.
+
+Data that is a single file may come as it is, compressed by gzip, or alone in a zip.
 
 Choice: an archive is read to its last byte even if everything wanted came earlier, because gzip
         and xz have their checksum at the end.
@@ -13,6 +15,7 @@ import io
 import lzma
 import re
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
@@ -24,7 +27,12 @@ from longarena.errors import UserError
 from longarena.progress import Bar
 
 MEGABYTE = 1 << 20
-SUFFIXES = {".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".npz"}
+SUFFIXES = {".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".npz", ".zip"}
+BROKEN = (
+    *(EOFError, zlib.error, lzma.LZMAError),
+    *(gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile),
+)
+GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 
 Wanted = Callable[[str], bool]
 Members = Generator[tuple[str, IO[bytes]], None, None]
@@ -46,6 +54,18 @@ class Source:
         self.opened.callback(found.close)
         return found
 
+    def content(self, most: int) -> bytes:
+        """Return the first `most` bytes of a source that is a single file, unpacked."""
+        if self.path.is_dir():
+            raise UserError(f"{self.path} is a folder; give the file")
+        with _Watched(self.path, self.bar) as raw:
+            start = raw.read(4)
+            raw.seek(0)
+            if start.startswith(ZIP):
+                return _alone_in_zip(self.path, most)
+            file = gzip.GzipFile(fileobj=raw) if start.startswith(GZIP) else raw
+            return b"".join(_blocks(file.read, most))
+
 
 @contextmanager
 def reading(path: Path, bar: Bar | None = None) -> Iterator[Source]:
@@ -58,7 +78,7 @@ def reading(path: Path, bar: Bar | None = None) -> Iterator[Source]:
             yield Source(path, bar or Bar(num_megabytes(path)), opened)
     except tarfile.ReadError:
         raise UserError(f"{path} is not a tar archive, or is cut off; fetch it again") from None
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, tarfile.TarError) as error:
+    except BROKEN as error:
         raise _damaged(path, error) from None
     except OSError as error:
         if error.errno is None:  # how bz2 reports bad data
@@ -85,6 +105,22 @@ def data_name(path: Path) -> str:
 
 def _damaged(path: Path, error: Exception) -> UserError:
     return UserError(f"{path} is damaged or cut off ({error}); fetch it again")
+
+
+def _alone_in_zip(path: Path, most: int) -> bytes:
+    with zipfile.ZipFile(path) as archive:
+        files = [each for each in archive.infolist() if not each.is_dir()]
+        if len(files) != 1:
+            raise UserError(f"{path} holds {len(files)} files; give a zip with a single one")
+        with archive.open(files[0]) as file:
+            return b"".join(_blocks(file.read, most))
+
+
+def _blocks(read: Callable[[int], bytes], most: int) -> Iterator[bytes]:
+    """Read a file in pieces, but no further than `most` bytes."""
+    while most > 0 and (block := read(min(most, MEGABYTE))):
+        most -= len(block)
+        yield block
 
 
 def _files(folder: Path, wanted: Wanted) -> Members:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -58,6 +59,16 @@ def assemble(split: Split, examples: Integers) -> Batch:
             tokens = split.sequence(example, which)
             np.add(tokens, 1, out=ids[row, which, : len(tokens)], casting="unsafe", dtype=np.int64)
     return Batch(torch.from_numpy(ids), torch.from_numpy(split.labels[examples]))
+
+
+class Batches(Protocol):
+    """The batches of a training run, indexed by step."""
+
+    def __getitem__(self, step: int) -> Batch:
+        """Make the batch of a step."""
+
+    def padding_share(self) -> float:
+        """Return the share of positions that are padding."""
 
 
 class TrainingBatches:

@@ -20,7 +20,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -88,6 +88,11 @@ class Split:
     def _sequence_lengths(self) -> Integers:
         return np.diff(self.offsets).reshape(len(self), self.num_sequences)
 
+    def beginning(self, share: float) -> "Split":
+        """Return the first share of a split that is one long sequence."""
+        end = max(1, round(share * len(self.tokens)))
+        return replace(self, tokens=self.tokens[:end], offsets=np.array([0, end]))
+
     def sequence(self, example: int, which: int = 0) -> Bytes:
         """Return the tokens of one sequence as they are on disk."""
         i = example * self.num_sequences + which
@@ -107,10 +112,13 @@ def collect(chunks: Iterable[Chunk], num_sequences: int) -> Split:
 
 
 class Dataset:
-    """An opened dataset: `facts` about it, its `fingerprint`, and its splits."""
+    """An opened dataset: `facts` about it, its `fingerprint`, and its splits.
 
-    def __init__(self, folder: Path, *, verify: bool = True) -> None:
-        self.folder = folder
+    With a `share` below 1, a split is the beginning of the long sequence that is on disk.
+    """
+
+    def __init__(self, folder: Path, *, verify: bool = True, share: float = 1.0) -> None:
+        self.folder, self.share = folder, share
         try:
             about = json.loads((folder / "dataset.json").read_text())
         except FileNotFoundError:
@@ -132,7 +140,8 @@ class Dataset:
     def split(self, name: str) -> Split:
         """Map one split into memory."""
         tokens, offsets, labels = (self._map(name, part) for part in PARTS)
-        return Split(tokens, offsets, labels, self.num_sequences)
+        whole = Split(tokens, offsets, labels, self.num_sequences)
+        return whole if self.share == 1 else whole.beginning(self.share)
 
     def _map(self, split: str, part: str) -> NDArray[Any]:
         path = self.folder / f"{split}.{part}"

@@ -23,6 +23,7 @@ from statistics import fmean, stdev
 from typing import Literal
 
 from longarena import tasks
+from longarena.findings.details import conditions, other_levels
 from longarena.findings.scores import Column, Row, Score, ScoreTable, group, row_order
 from longarena.findings.suites import SUITES, Suite, suite_of
 from longarena.findings.tuning import UNTUNED, Procedure
@@ -101,8 +102,21 @@ class Board:
 
     def level(self, column: Column) -> float:
         """Return what an answer without a model scores."""
+        return self._any_score(column).level
+
+    def other_levels(self, column: Column) -> dict[str, float]:
+        """Return what else than a model was scored, by its name."""
+        runs = self._any_score(column).runs
+        return other_levels(runs[-1]) if runs else {}
+
+    def conditions(self, column: Column) -> list[str]:
+        """Say under which conditions the scores of a column were obtained."""
+        runs = self._any_score(column).runs
+        return conditions(runs[-1]) if runs else []
+
+    def _any_score(self, column: Column) -> Score:
         lines = (*self.comparable, *self.free)
-        return next(line.scores[column].level for line in lines if column in line.scores)
+        return next(line.scores[column] for line in lines if column in line.scores)
 
     def averages(self, which: int) -> list[Average | None]:
         """Return one of the suite's averages of every comparable line."""

@@ -241,6 +241,42 @@ def cost_ratio(mixer: str, length: int) -> PublishedRatio | None:
     return found.ratio_to(rows["Transformer"], length) if found else None
 
 
+@dataclass(frozen=True)
+class PublishedBits:
+    """One language model's bits per byte of a test split, and its millions of parameters."""
+
+    system: str
+    millions: float | None
+    bits: float
+    source: str
+
+
+DEEPER, XL = "arXiv 1808.04444", "arXiv 1901.02860"
+SPAN, LONGFORMER = "arXiv 1905.07799", "arXiv 2004.05150"
+BITS_TITLE = "enwik8"
+BITS_SOURCE = (
+    "Test bits per byte of the last five million bytes; context and overlap of the evaluation "
+    "differ from paper to paper"
+)
+ENWIK8_BITS = (
+    PublishedBits("Transformer, 12 layers", 44, 1.11, DEEPER),
+    PublishedBits("Transformer, 64 layers", 235, 1.06, DEEPER),
+    PublishedBits("Transformer-XL, 12 layers", 41, 1.06, XL),
+    PublishedBits("Transformer-XL, 18 layers", 88, 1.03, XL),
+    PublishedBits("Transformer-XL, 24 layers", 277, 0.99, XL),
+    PublishedBits("Adaptive span, small", 38, 1.02, SPAN),
+    PublishedBits("Adaptive span, large", 209, 0.98, SPAN),
+    PublishedBits("All-attention", 39, 1.01, "arXiv 1907.01470"),
+    PublishedBits("Sparse Transformer, 30 layers", 95, 0.99, "arXiv 1904.10509"),
+    PublishedBits("Reformer, 12 layers", None, 1.05, "arXiv 2001.04451, longer tuned run"),
+    PublishedBits("Compressive Transformer, 24 layers", 277, 0.97, "arXiv 1911.05507"),
+    PublishedBits("Longformer, small", 41, 1.00, LONGFORMER),
+    PublishedBits("Longformer, large", 102, 0.99, LONGFORMER),
+    PublishedBits("SHA-LSTM", 63, 1.07, "arXiv 1911.11423"),
+    PublishedBits("AWD-LSTM", 47, 1.23, "arXiv 1803.08240"),
+)
+
+
 RATIO_SOURCE = f"{MEGA}: Text at 4K, relative to the Transformer"
 LATER_RATIOS = (
     PublishedRatio("Reformer", 0.8, 0.24),

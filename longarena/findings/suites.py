@@ -38,9 +38,10 @@ ARENA = Suite(
     tasks=(*FIVE, "path-x", "pathfinder-64", "pathfinder-256"),
     averages=(AverageOf("Average", FIVE), AverageOf("with Path-X", (*FIVE, "path-x"))),
 )
+LANGUAGE = Suite(name="language", title="Language", tasks=("enwik8",))
 YOURS = Suite(name="yours", title="Tasks from outside")
 
-SUITES = {suite.name: suite for suite in (ARENA, YOURS)}
+SUITES = {suite.name: suite for suite in (ARENA, LANGUAGE, YOURS)}
 
 
 def suite_of(task: str) -> Suite:

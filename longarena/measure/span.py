@@ -23,7 +23,7 @@ from torch import Tensor
 
 from longarena.attention import Attention, Mixer
 from longarena.data.batches import assemble
-from longarena.data.dataset import Dataset, Split
+from longarena.data.dataset import Split
 from longarena.errors import UserError
 from longarena.model.model import Model
 from longarena.progress import SILENT, Progress
@@ -44,20 +44,22 @@ def span(folder: RunFolder, samples: int = SAMPLES, progress: Progress = SILENT)
     """Measure how far the best parameters of a run look, on samples of the validation split."""
     recipe = folder.read_recipe()
     best, task = folder.read_best(), build_task(recipe)
-    model = track_of(task.signature).build(recipe.model, task.signature, recipe.seed).eval()
+    track = track_of(task.signature)
+    model = track.build(recipe.model, task.signature, recipe.seed).eval()
     if not all(isinstance(mixer, Attention) for mixer in model.backbone.encoder.mixers()):
         raise UserError(f"{recipe.model.mixer} has no attention matrix, so it has no span")
     model.load_state_dict(best)
     data = obtain(task, default_home(), progress)
-    chosen = _choose(data, samples, recipe.seed)
-    spans = _measure(model, data.split("valid"), chosen, progress)
+    split = track.examples(data.split("valid"), task.signature)
+    chosen = _choose(split, samples, recipe.seed)
+    spans = _measure(model, split, chosen, progress)
     return SpanRecord(
         id=recipe.id,
         recipe=recipe,
         variant=task.variant,
         fingerprint=data.fingerprint,
         samples=len(chosen),
-        mean_length=float(data.split("valid").lengths[chosen].mean()),
+        mean_length=float(split.lengths[chosen].mean()),
         mean_span=float(spans.mean()),
         spans=spans.tolist(),
         machine=machine(),
@@ -124,9 +126,8 @@ def _inputs(model: Model, ids: Tensor) -> list[tuple[Attention[object], Tensor, 
     return caught
 
 
-def _choose(data: Dataset, samples: int, seed: int) -> np.ndarray:
+def _choose(split: Split, samples: int, seed: int) -> np.ndarray:
     """Draw samples of the validation split, in the order of their lengths."""
-    split = data.split("valid")
     count = min(samples, len(split))
     chosen = numpy_rng(seed, "span").choice(len(split), size=count, replace=False)
     return np.asarray(chosen[np.argsort(split.lengths[chosen], kind="stable")])

@@ -3,7 +3,7 @@
 from typing import TypeAlias
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from longarena.attention import Mixer
@@ -52,11 +52,15 @@ class Backbone(nn.Module):
         self.num_cut_off = 0 if has_cls else self.num_prepended
 
     def forward(self, ids: Ids) -> tuple[Encoded, EncodedMask]:
-        prepended = self.first_prepended + torch.arange(self.num_prepended, device=ids.device)
+        prepended = self.prepended_ids(ids.device)
         ids = torch.cat([prepended.to(ids.dtype).expand(len(ids), -1), ids], dim=1)
         x, mask = self.embedding(ids), ids != 0
         y: Tensor = self.encoder(self.dropout(x), mask)
         return y[:, self.num_cut_off :], mask[:, self.num_cut_off :]
+
+    def prepended_ids(self, device: torch.device) -> Int[Tensor, " prepended"]:
+        """Return the ids of the tokens that are put before every sequence."""
+        return self.first_prepended + torch.arange(self.num_prepended, device=device)
 
 
 def _token_embedding(config: ModelConfig, signature: Signature, num_prepended: int) -> nn.Module:

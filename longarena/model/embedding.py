@@ -75,6 +75,9 @@ class Embedding(nn.Module):
             table = sinusoids(max_length, width) if positions == "sinusoidal" else None
             self.register_buffer("position", table, persistent=False)
 
-    def forward(self, ids: Ids) -> Tokens:
+    def forward(self, ids: Ids, first: int = 0) -> Tokens:
+        """Embed tokens that stand at the positions from `first` on."""
         embedded: Tensor = self.token(ids)
-        return embedded if self.position is None else embedded + self.position[: ids.shape[1]]
+        if self.position is None:
+            return embedded
+        return embedded + self.position[first : first + ids.shape[1]]

@@ -138,7 +138,11 @@ def build_layer(config: ModelConfig, mixer: Mixer) -> MixingLayer:
 def build_mixers(
     config: ModelConfig, max_length: int, seed: int, causal: bool = False
 ) -> list[Mixer]:
-    """Build the mixer of every layer, lowest first; each is given the one below it."""
+    """Build the mixer of every layer, lowest first; each is given the one below it.
+
+    A mixer with positions of its own is given none, rotary ones as little as added ones.
+    """
+    has_own = attention.find(config.mixer).has_own_positions
     mixers: list[Mixer] = []
     for layer in range(config.depth):
         mixer = attention.build(
@@ -152,7 +156,7 @@ def build_mixers(
             seed=seed,
             options=config.options,
             causal=causal,
-            rotary=config.positions == "rotary",
+            rotary=config.positions == "rotary" and not has_own,
             previous=mixers[-1] if mixers else None,
         )
         if config.reversible and type(mixer).extra_loss is not Mixer.extra_loss:

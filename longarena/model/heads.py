@@ -1,4 +1,4 @@
-"""From the tokens of a sequence to one vector, and from there to the classes.
+"""Heads: from the tokens of a sequence to one vector and the classes, or to the tokens that follow.
 
 Choice: the mean is over real tokens only (the release averages padding too).
 Choice: `pma` pools by multi-head attention (Lee et al., 2019, https://arxiv.org/abs/1810.00825): a
@@ -7,6 +7,8 @@ Choice: `pma` pools by multi-head attention (Lee et al., 2019, https://arxiv.org
         is as wide as the tokens, whatever the `qkv_width` of the mixers.
 Choice: a pair of sequences is judged from [a, b, a * b, a - b], as in the paper's appendix.
 Choice: the hidden layer is as wide as the recipe's `mlp_width`, or as the tokens if that is 0.
+Choice: the map to the tokens that follow is not tied to the embedding. Token vectors start from
+        N(0, 1); as an output map they would give logits with a deviation of sqrt(width).
 """
 
 from collections.abc import Callable
@@ -17,7 +19,7 @@ from torch import Tensor, nn
 
 from longarena.attention.set_transformer import Points
 from longarena.model.config import ModelConfig
-from longarena.shapes import Logits, Mask, Pooled, Tokens
+from longarena.shapes import Logits, Mask, Pooled, TokenLogits, Tokens
 from longarena.tasks.signature import Signature
 
 Pooling = Callable[[Tokens, Mask], Pooled]
@@ -73,4 +75,20 @@ class ClassificationHead(nn.Module):
         first, last = pooled[:, 0], pooled[:, -1]
         pair = torch.cat([first, last, first * last, first - last], dim=-1)
         logits: Tensor = self.layers(first if self.num_sequences == 1 else pair)
+        return logits
+
+
+class NextTokenHead(nn.Module):
+    """One linear map from each token to those that may follow it.
+
+    The first of them follows the last of the `num_prepended` tokens that stand before a sequence.
+    """
+
+    def __init__(self, width: int, num_tokens: int, num_prepended: int) -> None:
+        super().__init__()
+        self.num_prepended = num_prepended
+        self.output = nn.Linear(width, num_tokens)
+
+    def forward(self, tokens: Tokens, mask: Mask) -> TokenLogits:
+        logits: Tensor = self.output(tokens[:, self.num_prepended - 1 :])
         return logits

@@ -1,6 +1,7 @@
 """What is asked: one file per task, and the table of them.
 
-A task of your own is named `module:Class` wherever a task is named (docs/add-a-task.md).
+A task of your own is named `module:Class` wherever a task is named (docs/add-a-task.md), a text of
+your own by its path (docs/language.md).
 """
 
 from collections.abc import Mapping
@@ -9,11 +10,13 @@ from longarena.errors import UserError
 from longarena.loading import load_class
 from longarena.options import parse
 from longarena.tasks.base import Task
+from longarena.tasks.enwik8 import Enwik8
 from longarena.tasks.image import Image
 from longarena.tasks.listops import ListOps
 from longarena.tasks.pathfinder import Pathfinder, Pathfinder64, Pathfinder256, PathX
 from longarena.tasks.retrieval import Retrieval
 from longarena.tasks.text import Text
+from longarena.tasks.textfile import is_file_name, text_task
 
 TASKS: dict[str, type[Task]] = {
     "listops": ListOps,
@@ -24,12 +27,17 @@ TASKS: dict[str, type[Task]] = {
     "path-x": PathX,
     "pathfinder-64": Pathfinder64,
     "pathfinder-256": Pathfinder256,
+    "enwik8": Enwik8,
 }
 
 
 def find(name: str) -> type[Task]:
-    """Find a task by its name in the table, or a user's own by `module:Class`."""
-    return TASKS[name] if name in TASKS else load_class("task", name, Task, TASKS)  # type: ignore[type-abstract]
+    """Find a task by its name in the table, or a user's own by `module:Class` or a file's name."""
+    if name in TASKS:
+        return TASKS[name]
+    if is_file_name(name):
+        return text_task(name)
+    return load_class("task", name, Task, TASKS)  # type: ignore[type-abstract]
 
 
 def build(name: str, options: Mapping[str, object], size: float = 1.0, data: str = "") -> Task:

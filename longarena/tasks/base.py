@@ -103,6 +103,20 @@ class Task(ABC):
         parts = [self.data] if self.data else []
         return ",".join([*parts, *(f"{key}={changed[key]}" for key in sorted(changed))])
 
+    @property
+    def stored(self) -> "Task":
+        """The task whose data is on disk; it differs where options only say how data is read."""
+        return self
+
+    @property
+    def share(self) -> float:
+        """The share of what is on disk that is read; a stream is kept whole, whatever its size."""
+        return 1.0
+
+    def count(self, chunk: Chunk) -> int:
+        """Count what the card's sizes count: examples, or the tokens of a stream."""
+        return len(chunk.labels)
+
     def folder(self, home: Path) -> Path:
         """Return where this variant is kept under `home`."""
         parts = [f"v{self.card.version}", *([self.variant] if self.variant else [])]

@@ -21,6 +21,8 @@ from longarena.progress import SILENT, Progress
 from longarena.tasks import TASKS
 from longarena.tasks.base import SPLITS, Task
 from longarena.tasks.splits import thinned
+from longarena.tasks.stream import StreamOptions
+from longarena.tasks.textfile import TextFile, digest_of, is_file_name, name_of, text_task
 
 RELEASE = "release"
 GENERATED = "generated"
@@ -36,19 +38,39 @@ def prepare(
     """
     if source is not None and not source.exists():
         raise UserError(f"{source} does not exist; --source takes an archive or a folder")
-    folder = task.named("").folder(home)
+    stored = task.stored
+    folder = stored.named("").folder(home)
     busy = f"{folder} is being prepared by another process; wait for it to end"
     with locked(folder.with_name(f".{folder.name}.lock"), busy):
         try:
-            found = _find(task, home, source)
-            prepared = found or _write(task, home, source, progress)
+            found = _find(stored, home, source)
+            prepared = found or _write(stored, home, source, progress)
         except OSError as error:
             raise UserError(
                 f"preparing {task.card.name} under {home} failed: {error.strerror or error}; "
                 "nothing was changed"
             ) from None
     # the fingerprint was just computed from the same bytes
-    return open_prepared(prepared, home, verify=found is not None)
+    return open_prepared(task.named(prepared.data), home, verify=found is not None)
+
+
+def take_in(name: str, home: Path) -> tuple[str, str]:
+    """Return the name and the data by which a recipe names a task.
+
+    They are the name itself and nothing, but for the path of a text file: that is prepared here,
+    because the recipe does not say where it lies.
+    """
+    path = Path(name)
+    if name in TASKS or not (is_file_name(name) or path.is_file()):
+        return name, ""
+    if not path.exists():
+        if name != name_of(name):
+            raise UserError(f"{name} does not exist; name a task, or the path of a text file")
+        return name, ""  # it may have been prepared before, and is named with its data
+    task = text_task(name_of(name))(StreamOptions(), data=digest_of(path))
+    if not task.folder(home).exists():
+        prepare(task, home, path)
+    return task.name, task.data
 
 
 def obtain(task: Task, home: Path, progress: Progress = SILENT) -> Dataset:
@@ -60,22 +82,29 @@ def obtain(task: Task, home: Path, progress: Progress = SILENT) -> Dataset:
 
 def open_prepared(task: Task, home: Path, *, verify: bool = True) -> Dataset:
     """Open the dataset of a task; say how to prepare it if it is missing."""
-    folder = task.folder(home)
+    stored = task.stored
+    folder = stored.folder(home)
     if not folder.exists():
-        raise UserError(
-            f"{task.card.name} is not prepared ({folder}); run: {command(task)}"
-            f"{_alternatives(task, home)}"
-        )
-    dataset = Dataset(folder, verify=verify)
-    if dataset.facts | _identity(task) != dataset.facts:
+        raise UserError(f"{_missing(stored, folder)}{_alternatives(stored, home)}")
+    dataset = Dataset(folder, verify=verify, share=task.share)
+    if dataset.facts | _identity(stored) != dataset.facts:
         raise UserError(
             f"{folder} holds other data than its name says; delete it and prepare again"
         )
     return dataset
 
 
+def _missing(task: Task, folder: Path) -> str:
+    """Say that the data of a task is missing, and how to get it."""
+    if isinstance(task, TextFile) and not task.data:
+        return f"{task.name} is neither a task nor a file here; name a text by its path"
+    return f"{task.card.name} is not prepared ({folder}); run: {command(task)}"
+
+
 def command(task: Task) -> str:
     """Write the command that prepares this variant."""
+    if isinstance(task, TextFile):
+        return f"longarena data prepare PATH (of {task.card.name})"
     changed = task.options.model_dump(exclude_defaults=True)
     words = [f"--set {key}={value}" for key, value in sorted(changed.items())]
     words += [f"--size {task.size}"] if task.size != 1 else []
@@ -177,7 +206,7 @@ def _write_read(task: Task, home: Path, path: Path, progress: Progress) -> Task:
         counts: Counter[str] = Counter()
         for split, chunk in task.read(source):
             writer.add(split, thinned(chunk, counts[split], task.size))
-            counts[split] += len(chunk.labels)
+            counts[split] += task.count(chunk)
         if not all(counts[split] for split in SPLITS):
             raise UserError(f"{path} is too small: {dict(counts)} leaves a split without examples")
         if task.data in ("", RELEASE):

@@ -11,7 +11,8 @@ class Signature(Options):
     `vocab_size` counts the ids of a batch, including 0 for padding. `num_classes` is None where
     the answer is not one of several classes. `track` says what is predicted and how it is scored.
     `has_values` says that a token is a quantity, such as a shade of grey, so that a model may read
-    it as a number.
+    it as a number. Where a long stream is scored in windows of `max_length` tokens, each window
+    reads `overlap` tokens that counted before.
     """
 
     vocab_size: int
@@ -20,3 +21,4 @@ class Signature(Options):
     num_classes: int | None = None
     track: str = "classification"
     has_values: bool = False
+    overlap: int = 0

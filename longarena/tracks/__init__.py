@@ -11,7 +11,10 @@ from longarena.tasks.signature import Signature
 if TYPE_CHECKING:
     from longarena.tracks.base import Track
 
-TRACKS = {"classification": "longarena.tracks.classification:Classification"}
+TRACKS = {
+    "classification": "longarena.tracks.classification:Classification",
+    "language": "longarena.tracks.language:Language",
+}
 
 
 def track_of(signature: Signature) -> "Track":

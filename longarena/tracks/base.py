@@ -4,6 +4,8 @@ build(config, signature, seed)       the model: a backbone and the track's head
 judge(model, batch)                  what training minimises, and what is scored
 level(train, test)                   what an answer without a model would score
 evaluate(model, split)               every example once: a tally and the answers
+training_batches(split, ...)         what training sees, step by step
+examples(split, signature)           what is scored one by one
 """
 
 from abc import ABC, abstractmethod
@@ -15,7 +17,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from longarena.data.batches import Batch, evaluation_batches, evaluation_order
+from longarena.data.batches import (
+    Batch,
+    Batches,
+    TrainingBatches,
+    evaluation_batches,
+    evaluation_order,
+)
 from longarena.data.dataset import Split
 from longarena.model.config import ModelConfig
 from longarena.model.model import Model
@@ -75,9 +83,19 @@ class Track(ABC):
     def level(self, train: Split, test: Split) -> Level:
         """Return the score on `test` and the loss on `train` of the best constant answer."""
 
-    def weight(self, batch: Batch) -> int:
+    def weight(self, batch: Batch) -> int | Tensor:
         """Return what the loss of a batch is divided by; by default its number of examples."""
         return len(batch.labels)
+
+    def training_batches(
+        self, split: Split, signature: Signature, batch_size: int, seed: int
+    ) -> Batches:
+        """Return the batches of training; by default the examples of a split, shuffled."""
+        return TrainingBatches(split, batch_size, seed)
+
+    def examples(self, split: Split, signature: Signature) -> Split:
+        """Return what is scored one by one; by default the examples of a split."""
+        return split
 
     def details(self, split: Split, found: Evaluation) -> dict[str, Value]:
         """Return what else to record about an evaluation; by default nothing."""

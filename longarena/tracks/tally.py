@@ -34,7 +34,7 @@ class Tally:
         return cls(torch.zeros(NUM_SUMS, dtype=torch.float64, device=device))
 
     @classmethod
-    def of(cls, loss: Tensor, scores: Tensor, weight: int) -> "Tally":
+    def of(cls, loss: Tensor, scores: Tensor, weight: int | Tensor) -> "Tally":
         """Tally a batch by its summed loss and the score of each of its examples.
 
         >>> tally = Tally.of(torch.tensor(3.0), torch.tensor([1.0, 0.0, 1.0, 1.0]), weight=4)
@@ -44,8 +44,9 @@ class Tally:
         exact = scores.double()
         sums = [loss.detach().double(), exact.sum(), exact.square().sum()]
         # filled on the device: nothing is copied there
-        sizes = [exact.new_full((), size) for size in (weight, len(scores))]
-        return cls(torch.stack(sums + sizes))
+        examples = exact.new_full((), len(scores))
+        whole = weight.double() if isinstance(weight, Tensor) else exact.new_full((), weight)
+        return cls(torch.stack([*sums, whole, examples]))
 
     @classmethod
     def read(cls, numbers: Sequence[float], device: torch.device | str = "cpu") -> "Tally":

@@ -123,8 +123,9 @@ def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> 
     track = track_of(task.signature)
     model = track.build(recipe.model, task.signature, recipe.seed)
     model.load_state_dict(folder.read_best())
+    examples = track.examples(data.split(split), task.signature)
     found = track.evaluate(
-        devices.setup_module(model), data.split(split), recipe.batch_size, devices.device, progress
+        devices.setup_module(model), examples, recipe.batch_size, devices.device, progress
     )
     return EvaluatedRun(track.metric, split_score(found.tally))
 
@@ -134,13 +135,13 @@ def _conclude(
 ) -> tuple[RunRecord, Answers | None]:
     """Score the test split, once, with the parameters that did best on validation."""
     state, recipe, track = run.state, run.recipe, run.learner.track
-    train_split, test_split = data.split("train"), data.split("test")
-    level = track.level(train_split, test_split)
+    level = track.level(data.split("train"), data.split("test"))
+    examples = track.examples(data.split("test"), task.signature)
     found, test, late = None, None, None
     if status != "diverged":
         run.learner.model.load_state_dict(run.folder.read_best())
         found = track.evaluate(
-            run.learner.wrapped, test_split, recipe.batch_size, run.devices.device, run.progress
+            run.learner.wrapped, examples, recipe.batch_size, run.devices.device, run.progress
         )
         test = split_score(found.tally)
         late = late_training(run.folder, track.metric, level)
@@ -152,16 +153,18 @@ def _conclude(
     if test is not None and not math.isfinite(test.loss):
         found, test, late, status = None, None, None, "diverged"
     answers = Answers(found.scores, found.answers) if found else None
+    # before the details, which are not part of training
+    peak_bytes = peak_resident_bytes()
     metrics = RunMetrics(
         valid=state.best,
         test=test,
         level=level.score,
-        details=track.details(test_split, found) if found else {},
+        details=track.details(examples, found) if found else {},
         best_step=state.best_step,
         steps=state.step,
         steps_per_second=state.steps_per_second,
         tokens_per_second=state.tokens_per_second,
-        peak_resident_bytes=peak_resident_bytes(),
+        peak_resident_bytes=peak_bytes,
         parameters=num_parameters(run.learner.model),
         padding_share=run.batches.padding_share(),
         train_seconds=state.train_seconds,

@@ -13,7 +13,7 @@ import torch
 from pydantic import BaseModel
 from torch import Tensor
 
-from longarena.data.batches import Batch, TrainingBatches, one_ahead
+from longarena.data.batches import Batch, one_ahead
 from longarena.data.dataset import Dataset, Split
 from longarena.data.sample import sample
 from longarena.options import Value
@@ -91,9 +91,12 @@ class Run:
         self.devices, self.progress = host.devices, host.progress
         self.recipe, self.folder = recipe, folder
         self.learner = build_learner(recipe, task.signature, self.devices)
-        self.metric = self.learner.track.metric
-        self.valid = self._validation_examples(data)
-        self.batches = TrainingBatches(data.split("train"), recipe.batch_size, recipe.seed)
+        track, signature = self.learner.track, task.signature
+        self.metric = track.metric
+        self.valid = self._part(track.examples(data.split("valid"), signature))
+        self.batches = track.training_batches(
+            data.split("train"), signature, recipe.batch_size, recipe.seed
+        )
         self.state = self._resume()
         # it stays on the device until it is read, so that no step waits for it
         self.tally = Tally.read(self.state.tally, self.devices.device)
@@ -136,9 +139,8 @@ class Run:
             self._save()
         return "finished"
 
-    def _validation_examples(self, data: Dataset) -> Split:
+    def _part(self, whole: Split) -> Split:
         """Take what the recipe validates on, and say so if that is not all there is."""
-        whole = data.split("valid")
         taken = sample(whole, self.recipe.validate_on)
         if len(taken) < len(whole):
             self.progress.say(f"validating on {len(taken):,} of {len(whole):,} examples")

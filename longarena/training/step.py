@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from torch import Tensor
 from torch.optim import Optimizer
 
 from longarena.data.batches import Batch
@@ -65,7 +66,7 @@ def take_step(learner: Learner, batch: Batch, step: int) -> Tally:
     return tally
 
 
-def _accumulate(learner: Learner, part: Batch, whole: int) -> Tally:
+def _accumulate(learner: Learner, part: Batch, whole: int | Tensor) -> Tally:
     """Add the gradient of one part of a batch whose weight is `whole`."""
     part = part.to(learner.devices.device)
     judged = learner.track.judge(learner.wrapped, part, learner.recipe.label_smoothing)

@@ -8,11 +8,11 @@ import pytest
 
 from longarena.attention import CARDS, MIXERS
 from longarena.cli.main import main
+from longarena.findings.suites import ARENA
 from longarena.model.encoder import build_mixers
 from longarena.recipes.presets import preset
 from longarena.recipes.recipe import build_task
 from longarena.recipes.schedule import rate
-from longarena.tasks import TASKS
 
 # batch, steps, rate, schedule, warm-up, decay, clip, evaluation every, positions, length
 TASK_FACTS = """
@@ -65,7 +65,7 @@ path-x         linear       1  2  32/16/32      0.1
 pathfinder-256 transformer  2  4  32/32/32      0.1
 """
 
-PAIRS = [(task, mixer) for task in TASKS for mixer in MIXERS]
+PAIRS = [(task, mixer) for task in ARENA.tasks for mixer in MIXERS]
 
 
 def rows(table):
@@ -94,8 +94,8 @@ def test_a_model_has_the_size_of_its_file(row):
 
 
 def test_every_official_task_is_listed_above():
-    assert {row[0] for row in rows(TASK_FACTS)} == set(TASKS)
-    assert {row[0] for row in rows(SIZE_FACTS)} == set(TASKS)
+    assert {row[0] for row in rows(TASK_FACTS)} == set(ARENA.tasks)
+    assert {row[0] for row in rows(SIZE_FACTS)} == set(ARENA.tasks)
 
 
 @pytest.mark.parametrize(("task", "mixer"), PAIRS)

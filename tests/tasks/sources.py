@@ -121,7 +121,17 @@ def listops(rows=(5, 2, 2)):
     }
 
 
+# its splits differ from each other
+TEXT = "".join(f"line {i} of a text, with café\n" for i in range(200)).encode()
+
+
+def write_text(path):
+    path.write_bytes(TEXT)
+    return path
+
+
 SMALL = {
+    "enwik8": lambda folder: write_text(folder / "small.txt"),
     "text": lambda folder: write_tar(folder / "small.tar.gz", imdb()),
     "image": lambda folder: write_tar(folder / "small.tar.gz", cifar_binary(colour_batches())),
     "retrieval": lambda folder: write_tar(folder / "small.tar.gz", aan()),

@@ -37,6 +37,7 @@ CASES = {
         ["optimiser.clip=1.0", "accumulate=2", "label_smoothing=0.1"],
     ),
     "adam": ({}, {}, ["optimiser.kind=adam"]),
+    "language": ({}, {"track": "language"}, ["label_smoothing=0.1", "accumulate=2"]),
 }
 
 

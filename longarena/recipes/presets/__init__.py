@@ -11,6 +11,7 @@ from longarena.recipes.presets.paper import paper
 from longarena.recipes.presets.quick import quick
 from longarena.recipes.presets.small import small
 from longarena.recipes.recipe import Recipe, replace
+from longarena.tasks.base import default_home
 
 Preset = Callable[[str, str, int], Recipe | None]
 
@@ -29,7 +30,11 @@ COMMON = ("paper", "small")
 
 
 def preset(task: str, mixer: str, name: str = "quick", seed: int = 0) -> Recipe:
-    """Return the recipe of a task and a mixer under a preset."""
+    """Return the recipe of a task and a mixer under a preset.
+
+    A task may be the path of a text file, which is prepared here.
+    """
+    task, data = _known(task)
     tasks.find(task)
     if name not in PRESETS:
         raise unknown("preset", name, PRESETS)
@@ -37,7 +42,7 @@ def preset(task: str, mixer: str, name: str = "quick", seed: int = 0) -> Recipe:
     recipe = PRESETS[name](task, mixer, seed)
     if recipe is None:
         raise _none(name, task, mixer)
-    return _with_version(recipe) if is_outside(task) else recipe
+    return _completed(recipe, data) if is_outside(task) else recipe
 
 
 def mixers_of(name: str, task: str) -> list[str]:
@@ -52,17 +57,29 @@ def mixers_of(name: str, task: str) -> list[str]:
 
 def _none(name: str, task: str, mixer: str) -> UserError:
     """Make the error for a recipe that a preset does not have."""
-    if name not in INDIVIDUAL:
-        return UserError(f"preset {name} has no recipe for {task}; see: longarena list presets")
-    others = " or ".join(other for other in COMMON if PRESETS[other](task, mixer, 0))
-    return UserError(
-        f"preset {name} has no recipe for {task} with {mixer}: none by its authors is known; "
-        f"choose {others}"
-    )
+    none = f"preset {name} has no recipe for {task}"
+    if name in INDIVIDUAL:
+        others = " or ".join(other for other in COMMON if PRESETS[other](task, mixer, 0))
+        remedy = f"choose {others}" if others else "see: longarena list presets"
+        return UserError(f"{none} with {mixer}: none by its authors is known; {remedy}")
+    if able := mixers_of(name, task):
+        names = ", ".join(able)
+        return UserError(f"{none} with {mixer}, which cannot be causal; choose one of {names}")
+    return UserError(f"{none}; see: longarena list presets")
 
 
-def _with_version(recipe: Recipe) -> Recipe:
-    """Fill in the version of a task from outside."""
+def _known(task: str) -> tuple[str, str]:
+    """Return how a recipe names a task, and its data if it is a file."""
+    if task in tasks.TASKS or ":" in task:
+        return task, ""
+    # preparing needs what downloads, and most recipes need neither
+    from longarena.tasks.prepare import take_in  # noqa: PLC0415
+
+    return take_in(task, default_home())
+
+
+def _completed(recipe: Recipe, data: str) -> Recipe:
+    """Fill in the version and the data of a task from outside."""
     choice = recipe.task.model_dump()
     version = tasks.build(recipe.task.name, recipe.task.options).card.version
-    return replace(recipe, task=choice | {"version": version})
+    return replace(recipe, task=choice | {"version": version, "data": data})

@@ -1,15 +1,16 @@
-"""Tasks from outside, named `module:Class`: what a preset may know about them.
+"""Tasks from outside, named `module:Class` or by a file: what a preset may know about them.
 
-Records name such tasks too, and showing a record must not import anything that it names. So presets
-make their recipes without importing the task; `preset` fills in the version.
+Records name such tasks too, and showing a record must not import or read anything that it names. So
+presets make their recipes by the name alone; `preset` fills in the version, and what a file holds.
 """
 
 from longarena import tasks
+from longarena.tasks.textfile import is_file_name
 
 
 def is_outside(task: str) -> bool:
     """Tell whether a task is a user's own."""
-    return ":" in task
+    return ":" in task or is_file_name(task)
 
 
 def version_of(task: str) -> int:

@@ -1,17 +1,20 @@
 """A portion of a task for a small model: what the presets `quick` and `cpu` have in common.
 
-The model is that of `small`; a tenth of the steps is warm-up, the rest a cosine. The 1e-4 of
-`small` is a rate for many more steps: in so few, a model would learn nothing with it.
+The model is that of `small`, wider where a task needs it; a tenth of the steps is warm-up, the rest
+a cosine. The 1e-4 of `small` is a rate for many more steps: in so few, a model would learn nothing
+with it.
 """
 
 from dataclasses import dataclass, field
 from typing import Literal
 
+from longarena.attention import CARDS
 from longarena.options import Value
-from longarena.recipes.presets.outside import version_of
+from longarena.recipes.presets.outside import is_outside, version_of
 from longarena.recipes.presets.small import two_layers
 from longarena.recipes.recipe import Optimiser, Recipe, TaskChoice
 from longarena.recipes.schedule import Schedule
+from longarena.tasks.textfile import is_file_name
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,15 @@ class Portion:
     slow_rate: float | None = None
     norm: Literal["layer", "batch"] = "layer"
     input: Literal["embed", "value"] = "embed"
+    width: int = 64
+    mlp_width: int = 128
+    num_heads: int = 2
+    positions: Literal["learned", "rotary"] = "learned"
+    is_causal: bool = False
+
+    def suits(self, mixer: str) -> bool:
+        """Tell whether a mixer can do the task; a user's own is not asked before it is built."""
+        return not self.is_causal or mixer not in CARDS or CARDS[mixer].causal
 
     def recipe(self, preset: str, task: str, mixer: str, seed: int) -> Recipe:
         """Complete the portion to a recipe."""
@@ -36,7 +48,16 @@ class Portion:
         return Recipe(
             preset=preset,
             task=TaskChoice(name=task, version=version, options=self.options, size=self.size),
-            model=model.model_copy(update={"norm": self.norm, "input": self.input}),
+            model=model.model_copy(
+                update={
+                    "norm": self.norm,
+                    "input": self.input,
+                    "width": self.width,
+                    "mlp_width": self.mlp_width,
+                    "num_heads": self.num_heads,
+                    "positions": self.positions,
+                }
+            ),
             optimiser=Optimiser(rate=self.rate, slow_rate=self.slow_rate),
             schedule=Schedule(warmup_steps=self.steps // 10),
             batch_size=self.batch_size,
@@ -47,3 +68,10 @@ class Portion:
             checkpoint_every=max(1, self.steps // 10),
             seed=seed,
         )
+
+
+def own_portion(task: str, of_class: Portion, of_text: Portion) -> Portion | None:
+    """Choose what a preset has for a class or a text from outside; None for a built-in task."""
+    if is_file_name(task):
+        return of_text
+    return of_class if is_outside(task) else None

@@ -14,6 +14,7 @@ from longarena.data.files import write_atomically
 from longarena.findings.advice import advise
 from longarena.findings.changes import changes as changes_of
 from longarena.findings.changes import command, write
+from longarena.findings.details import conditions, other_levels
 from longarena.findings.scores import group, place_of
 from longarena.records.record import FailureRecord, RunRecord
 from longarena.report.links import AnyRun, RunLine
@@ -68,6 +69,8 @@ def render_run(line: RunLine, seeds: Mapping[str, list[RunLine]]) -> str:
             advice=advise(record) if isinstance(record, RunRecord) else [],
             curve=_curve(record),
             confusion=_confusion(record),
+            conditions=conditions(record) if isinstance(record, RunRecord) else [],
+            levels=other_levels(record) if isinstance(record, RunRecord) else {},
             policy=policy([]),
         )
     )

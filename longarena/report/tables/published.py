@@ -14,7 +14,8 @@ SYSTEM = Column("System", "name")
 
 def published_tables(_found: Findings) -> list[Table]:
     """Tabulate all published numbers; they do not depend on the records."""
-    return [*map(published_scores, published.TABLES), *published_costs(), later_ratios()]
+    tables = [*map(published_scores, published.TABLES), *published_costs(), later_ratios()]
+    return [*tables, published_bits()]
 
 
 def published_scores(table: PublishedTable) -> Table:
@@ -59,6 +60,34 @@ def later_ratios() -> Table:
             columns=(SYSTEM, Column("Speed", better="more"), Column("Memory", better="less")),
             rows=tuple(rows),
             note=f"{published.RATIO_SOURCE}.",
+        )
+    )
+
+
+def published_bits() -> Table:
+    """Tabulate the bits per byte of language models."""
+    rows = [
+        Row(
+            (
+                Cell(row.system),
+                MISSING if row.millions is None else Cell(f"{row.millions:.0f}", row.millions),
+                Cell(f"{row.bits:.2f}", row.bits),
+                Cell(row.source),
+            )
+        )
+        for row in published.ENWIK8_BITS
+    ]
+    columns = (
+        *(SYSTEM, Column("Parameters", details=("millions",))),
+        *(Column("Bits per byte", better="less"), Column("Source", "remark")),
+    )
+    return mark_best(
+        Table(
+            name=f"published-{slug(published.BITS_TITLE)}",
+            title=f"Published: {published.BITS_TITLE}",
+            columns=columns,
+            rows=tuple(rows),
+            note=f"{published.BITS_SOURCE}.",
         )
     )
 

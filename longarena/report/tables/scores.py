@@ -1,7 +1,8 @@
 """The leaderboards as tables: a pair per board, comparable results apart from free ones.
 
 A cell is the mean over seeds with its standard deviation, in the unit of its metric. The last rows
-are the paper's (mean and deviation over mechanisms) and what an answer without a model scores.
+are the paper's (mean and deviation over mechanisms), what an answer without a model scores, and
+what others reach, such as compressors.
 Columns of the preset's own data come first, then the averages over them, then variants.
 
 Choice: a result is the best of its column only if it is better than an answer without a model.
@@ -126,7 +127,7 @@ def _table(found: Findings, layout: _Layout, lines: Sequence[Line], name: str) -
         title=f"{board_title(board)}: test {scores_name(board)}",
         columns=layout.columns,
         rows=tuple(_row(found, layout, line) for line in lines),
-        footers=(_level_row(layout),),
+        footers=(_level_row(layout), *_other_level_rows(layout)),
         note=f"Mean and standard deviation over seeds, {board.machine}.{_tuning_note(board)} "
         "Chance: not better than an answer without a model by three standard errors. "
         f"{_sizes_note(board)}",
@@ -172,11 +173,12 @@ def _averages(board: Board) -> list[int]:
 def _column(column: ScoreColumn, board: Board) -> Column:
     is_mixed = len({other.metric for other in board.columns}) > 1
     metric = [formatting.metric_name(column.metric)] if is_mixed else []
+    stated = [*board.conditions(column), *metric]
     title = formatting.task_word(column.task)
     return Column(
         title,
-        details=(*formatting.data_parts(column, board.columns), *metric),
-        short=", ".join([title, *_short_parts(column, board.columns), *metric]),
+        details=(*formatting.data_parts(column, board.columns), *stated),
+        short=", ".join([title, *_short_parts(column, board.columns), *stated]),
         better=column.metric.better,
         filters={"task": column.task},
     )
@@ -302,6 +304,25 @@ def _level_row(layout: _Layout) -> Row:
     averages = [EMPTY] * len(layout.averages)
     named = Cell("Without a model")
     return Row((named, *levels(layout.own), *averages, *levels(layout.variants)))
+
+
+def _other_level_rows(layout: _Layout) -> list[Row]:
+    """Write a row for each of the others that were scored on the same data."""
+    columns = (*layout.own, *layout.variants)
+    found = {column: layout.board.other_levels(column) for column in columns}
+    names = dict.fromkeys(name for levels in found.values() for name in levels)
+    averages = [EMPTY] * len(layout.averages)
+
+    def cells(name: str, columns: Sequence[ScoreColumn]) -> list[Cell]:
+        return [
+            _level(column.metric, found[column][name]) if name in found[column] else EMPTY
+            for column in columns
+        ]
+
+    return [
+        Row((Cell(name), *cells(name, layout.own), *averages, *cells(name, layout.variants)))
+        for name in names
+    ]
 
 
 def _level(metric: Metric, level: float) -> Cell:

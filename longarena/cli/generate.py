@@ -1,0 +1,106 @@
+"""longarena generate: continue a text with the model of a run."""
+
+import codecs
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longarena.cli.output import RUNS, AsJson, Output, Quiet, Runs, Threads
+from longarena.cli.stopping import when_stopped
+from longarena.errors import UserError
+
+if TYPE_CHECKING:
+    from longarena.training.generate import Spent
+
+
+@when_stopped("what was written so far is above")
+def generate(
+    run: Annotated[str, typer.Argument(help="The id of a run, its beginning, or its folder.")],
+    prompt: Annotated[str | None, typer.Option(help="The text to continue.")] = None,
+    prompt_file: Annotated[
+        Path | None, typer.Option(help="A file with the text to continue.")
+    ] = None,
+    tokens: Annotated[int, typer.Option(min=1, help="How many bytes to write.")] = 500,
+    temperature: Annotated[
+        float, typer.Option(min=0, help="Below 1: likelier bytes; 0: the likeliest.")
+    ] = 0.8,
+    top_k: Annotated[
+        int | None, typer.Option(min=1, help="Draw from so many likeliest bytes only.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of what is drawn.")] = 0,
+    context: Annotated[
+        int | None,
+        typer.Option(min=2, help="How many bytes it sees at most.", show_default="as in training"),
+    ] = None,
+    runs: Runs = RUNS,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    json: AsJson = False,
+) -> None:
+    """Write text with the best parameters of a run, as it comes."""
+    from longarena.model.sampling import Sampling
+    from longarena.runtime import set_up
+    from longarena.training.folder import find_run
+    from longarena.training.generate import text_generator
+
+    out = Output(quiet, json)
+    start = _prompt(prompt, prompt_file)
+    folder = find_run(runs, run)
+    set_up(threads)
+    generator = text_generator(folder, Sampling(temperature, top_k), seed, context)
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    written = b""
+    for byte in generator.continued(start, tokens):
+        written += byte
+        out.write(printable(decoder.decode(byte)))
+    out.write(printable(decoder.decode(b"", final=True)) + "\n")
+    spent = generator.spent
+    out.result(
+        {
+            "run": folder.path.name,
+            "prompt": start.decode(errors="replace"),
+            "text": written.decode(errors="replace"),
+            "tokens": spent.num_tokens,
+            "seed": seed,
+            "temperature": temperature,
+            "top_k": top_k,
+            "context": generator.context,
+            "restarts": spent.num_restarts,
+            "tokens_per_second": spent.tokens_per_second,
+            "prompt_seconds": spent.prompt_seconds,
+            "state_bytes": spent.state_bytes,
+        }
+    )
+    if not (quiet or json):
+        sys.stderr.write(f"{describe(spent, generator.context)}\n")
+
+
+def _prompt(prompt: str | None, file: Path | None) -> bytes:
+    if prompt is not None and file is not None:
+        raise UserError("--prompt and --prompt-file both give the text to continue; leave one out")
+    # what a shell hands over need not be valid text
+    return file.read_bytes() if file else (prompt or "").encode(errors="surrogateescape")
+
+
+def printable(text: str) -> str:
+    r"""Replace what could steer a terminal; a model may write anything.
+
+    >>> printable("one\n\x1b[2J")
+    'one\n�[2J'
+    """
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
+
+
+def describe(spent: "Spent", context: int) -> str:
+    """Say in a line what was written, how fast, and what was carried."""
+    from longarena.report.formatting import bytes_name, many
+
+    again = "" if not spent.num_restarts else f", begun anew {many(spent.num_restarts, 'time')}"
+    return (
+        f"{spent.num_tokens:,} tokens, {spent.tokens_per_second:,.1f} tokens/s, state "
+        f"{bytes_name(spent.state_bytes)}, context {context:,} bytes{again}"
+    )

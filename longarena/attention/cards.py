@@ -458,6 +458,7 @@ _ALL = (
         memory="N + p",
         exponent=1.0,
         decodes=True,
+        why_not_causal="its packed vectors read the whole sequence before any token reads them",
     ),
     MixerCard(
         name="h-transformer",
@@ -471,6 +472,7 @@ _ALL = (
         exponent=1.0,
         decodes=True,
         sketch={"block": 4},
+        why_not_causal="its coarse levels average over later positions",
     ),
 )
 

@@ -1,6 +1,7 @@
 """longarena measure: time, memory and operations of mechanisms, side by side."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,10 +15,11 @@ from longarena.errors import UserError, unknown
 if TYPE_CHECKING:
     from longarena.measure.counting import Count
     from longarena.measure.work import Shape
-    from longarena.records.record import MeasureRecord
+    from longarena.records.record import GenerationRecord, MeasureRecord
     from longarena.table.table import Table
 
 DEFAULT_LENGTHS = ",".join(map(str, named.LENGTHS))
+DEFAULT_CONTEXTS = ",".join(map(str, named.CONTEXTS))
 DEFAULT_SHAPE, DEFAULT_PRESET = "text", "quick"
 
 
@@ -37,7 +39,14 @@ def measure(
             show_default=f"{DEFAULT_LENGTHS}; with --task its longest",
         ),
     ] = None,
-    batch: Annotated[int, typer.Option(min=1, help="Sequences per step.")] = named.BATCH_SIZE,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Sequences per step.",
+            show_default=f"{named.BATCH_SIZE}; with --generate 1",
+        ),
+    ] = None,
     shape: Annotated[
         str | None,
         typer.Option(
@@ -45,6 +54,19 @@ def measure(
         ),
     ] = None,
     inference: Annotated[bool, typer.Option("--inference", help="Also time predictions.")] = False,
+    generate: Annotated[
+        bool,
+        typer.Option(
+            "--generate",
+            help="Time tokens that are generated after a context, instead of training steps.",
+        ),
+    ] = False,
+    contexts: Annotated[
+        str | None,
+        typer.Option(
+            help="With --generate: contexts, separated by commas.", show_default=DEFAULT_CONTEXTS
+        ),
+    ] = None,
     session: Annotated[
         str | None, typer.Option(help="A name for what is compared; by default a new one each day.")
     ] = None,
@@ -88,7 +110,7 @@ def measure(
     json: AsJson = False,
 ) -> None:
     """Measure a training step of mechanisms at several lengths: speed, memory and how they grow."""
-    from longarena.measure import SHAPES, count, count_recipes
+    from longarena.measure import SHAPES, count, count_recipes, measure_generation
     from longarena.measure import measure as measure_mixers
     from longarena.measure.budget import read_amount
     from longarena.measure.candidate import read_recipes
@@ -101,6 +123,8 @@ def measure(
         "--max-mult-adds": max_mult_adds,
     }
     refuse_without(cost, "--cost", given)
+    refuse_without(generate, "--generate", {"--contexts": contexts})
+    refuse_together(generate, {"--lengths": lengths, "--inference": inference, "--cost": cost})
     refuse_without(task is not None, "--task", {"--preset": preset, "--set": assignments})
     if task and shape:
         raise UserError("--task has sizes of its own; leave out --shape")
@@ -120,6 +144,22 @@ def measure(
         found = count(mixers or (), lengths=chosen, shape=chosen_shape, progress=out.progress)
         return show_counts(found, limit, out)
     folder = store or RUNS / "records"
+    if generate:
+        chosen = read_lengths(contexts or DEFAULT_CONTEXTS, "--contexts")
+        batch_size = batch or 1
+        check_lengths(chosen, batch_size, chosen_shape, "--contexts")
+        with when_stopped(f"what was measured is in {folder}; the same command measures the rest"):
+            generated = measure_generation(
+                mixers or (),
+                contexts=chosen,
+                batch_size=batch_size,
+                shape=chosen_shape,
+                session=session,
+                store=folder,
+                progress=out.progress,
+            )
+        return show_generation(generated, out, folder, store)
+    batch = batch or named.BATCH_SIZE
     check_lengths(chosen, batch, chosen_shape)
     with when_stopped(f"what was measured is in {folder}; the same command measures the rest"):
         records = measure_mixers(
@@ -144,15 +184,24 @@ def refuse_without(is_there: bool, needed: str, given: Mapping[str, object]) -> 
             raise UserError(f"{name} means nothing without {needed}; add {needed} or leave it out")
 
 
-def check_lengths(lengths: Sequence[int], batch_size: int, shape: "Shape") -> None:
+def refuse_together(is_there: bool, given: Mapping[str, object]) -> None:
+    """Refuse options that mean nothing beside --generate."""
+    for name, value in given.items():
+        if value and is_there:
+            raise UserError(f"{name} means nothing with --generate; leave out one of the two")
+
+
+def check_lengths(
+    lengths: Sequence[int], batch_size: int, shape: "Shape", option: str = "--lengths"
+) -> None:
     """Refuse a length at which not even the tokens of every layer fit into the memory."""
     from longarena.model.size import BYTES_PER_NUMBER, check_memory
 
     num_bytes = max(lengths) * batch_size * shape.width * shape.depth * BYTES_PER_NUMBER
-    check_memory(f"length {max(lengths):,}", num_bytes, "choose smaller --lengths or --batch")
+    check_memory(f"length {max(lengths):,}", num_bytes, f"choose smaller {option} or --batch")
 
 
-def read_lengths(text: str) -> list[int]:
+def read_lengths(text: str, option: str = "--lengths") -> list[int]:
     """Read lengths with commas between.
 
     >>> read_lengths("1024,2_048")
@@ -162,7 +211,7 @@ def read_lengths(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise UserError(
-            f"--lengths {text!r} is not a list of whole numbers; write --lengths 1024,2048"
+            f"{option} {text!r} is not a list of whole numbers; write {option} 1024,2048"
         ) from None
 
 
@@ -180,6 +229,21 @@ def show(records: Sequence["MeasureRecord"], out: Output) -> None:
     for record in records:
         if record.reason:
             out.say(f"{label(record)} at {record.length}: {record.status}: {record.reason}")
+
+
+def show_generation(
+    records: Sequence["GenerationRecord"], out: Output, folder: Path, store: Path | None
+) -> None:
+    """Print what generation takes."""
+    from longarena.measure.summary import generation_table, label
+
+    out.result([record.model_dump(mode="json") for record in records])
+    show_table(generation_table(records), out)
+    for record in records:
+        if record.reason:
+            out.say(f"{label(record)} at {record.context}: {record.status}: {record.reason}")
+    out.say(f"records in {folder / 'generation'}, session {records[0].session}")
+    out.next(words("longarena report", store=store))
 
 
 def show_counts(counts: Sequence["Count"], limit: float | None, out: Output) -> None:

@@ -7,6 +7,7 @@ FORMATS = ("latex", "markdown", "csv", "svg", "png", "pdf")
 
 SHAPES = ("text", "small")
 LENGTHS = (1024, 2048, 3072, 4096)
+CONTEXTS = (256, 1024, 4096, 16_384)
 BATCH_SIZE = 4
 SPAN_SAMPLES = 1000
 

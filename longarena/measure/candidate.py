@@ -7,6 +7,7 @@ A mechanism is named as in the table or as `module:Class`, and may have options 
 import hashlib
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ import torch
 
 from longarena import attention
 from longarena.errors import UserError
+from longarena.measure.generating import TOKENS
 from longarena.measure.messages import Answer, Command, Order, StepName
 from longarena.measure.process import WorkerProcess
 from longarena.measure.speed import Participant, Timing
@@ -26,7 +28,15 @@ from longarena.options import read_value
 from longarena.recipes.presets import mixers_of
 from longarena.recipes.presets import preset as preset_recipe
 from longarena.recipes.recipe import Recipe, override
-from longarena.records.record import Cost, Limits, Measurement, MeasureRecord, MeasureStatus
+from longarena.records.record import (
+    Cost,
+    CostRecord,
+    GenerationRecord,
+    Limits,
+    Measurement,
+    MeasureRecord,
+    MeasureStatus,
+)
 from longarena.runtime import machine, versions
 
 ID_LENGTH = 10
@@ -93,6 +103,11 @@ class Target:
     steps: tuple[StepName, ...]
 
     @property
+    def generates(self) -> bool:
+        """Whether generation is measured, after a context of `length`."""
+        return "generate" in self.steps
+
+    @property
     def id(self) -> str:
         """The name of the record: a digest of everything that defines it."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:ID_LENGTH]
@@ -105,10 +120,11 @@ class Target:
             batch_size=self.batch_size,
             threads=torch.get_num_threads(),
             memory_limit_bytes=memory_limit_bytes,
+            generates=self.generates,
         )
 
 
-class Candidate:
+class Candidate(ABC):
     """A target and its worker; after the first failure the worker is not asked again."""
 
     def __init__(self, target: Target, worker: WorkerProcess) -> None:
@@ -116,8 +132,6 @@ class Candidate:
         self.status: MeasureStatus = "measured"
         self.reason = ""
         self.turns: dict[StepName, Participant] = {}
-        self.weights: dict[StepName, Answer] = {}
-        self.cost: Cost | None = None
 
     def ask(self, command: Command) -> Answer | None:
         """Ask the worker; None if it can no longer answer."""
@@ -148,7 +162,29 @@ class Candidate:
             self.turns[step] = Participant(partial(self.take_turn, step, seconds))
         return self.turns.values()
 
-    def weigh_and_count(self) -> None:
+    def seconds(self, step: StepName, all_timings: Sequence[Timing]) -> list[float]:
+        """Return the timings that count, in seconds at the median pace of all timings."""
+        pace = median(timing.product_seconds for timing in all_timings)
+        return [products * pace for products in self.turns[step].products]
+
+    @abstractmethod
+    def weigh(self) -> None:
+        """Measure what needs no clock, in separate passes."""
+
+    @abstractmethod
+    def record(self, all_timings: Sequence[Timing], limits: Limits | None) -> CostRecord:
+        """Make the record, in seconds at the median pace of all timings."""
+
+
+class TrainingCandidate(Candidate):
+    """A candidate of which a training step is measured, and perhaps a prediction."""
+
+    def __init__(self, target: Target, worker: WorkerProcess) -> None:
+        super().__init__(target, worker)
+        self.weights: dict[StepName, Answer] = {}
+        self.cost: Cost | None = None
+
+    def weigh(self) -> None:
         """Measure memory and count operations, in separate passes."""
         for step in self.target.steps:
             weight = self.ask(Command(do="weigh", step=step))
@@ -158,7 +194,6 @@ class Candidate:
         self.cost = None if count is None else count.cost
 
     def record(self, all_timings: Sequence[Timing], limits: Limits | None) -> MeasureRecord:
-        """Make the record, in seconds at the median pace of all timings."""
         target = self.target
         return MeasureRecord(
             id=target.id,
@@ -182,8 +217,7 @@ class Candidate:
         """Summarise what one kind of step takes."""
         if self.cost is None or step not in self.target.steps:
             return None
-        pace = median(timing.product_seconds for timing in all_timings)
-        seconds = [products * pace for products in self.turns[step].products]
+        seconds = self.seconds(step, all_timings)
         weight = self.weights[step]
         rate = 1 / median(seconds)
         return Measurement(
@@ -193,4 +227,41 @@ class Candidate:
             peak_live_bytes=weight.live_bytes,
             peak_resident_bytes=weight.resident_bytes,
             parameters=self.cost.parameters,
+        )
+
+
+class GeneratingCandidate(Candidate):
+    """A candidate of which generation is measured."""
+
+    def __init__(self, target: Target, worker: WorkerProcess) -> None:
+        super().__init__(target, worker)
+        self.carried = Answer()
+
+    def weigh(self) -> None:
+        """Ask what is carried to the next token."""
+        self.carried = self.ask(Command(do="carry")) or self.carried
+
+    def record(self, all_timings: Sequence[Timing], limits: Limits | None) -> GenerationRecord:
+        target = self.target
+        times = {
+            step: self.seconds(step, all_timings) if self.status == "measured" else []
+            for step in target.steps
+        }
+        return GenerationRecord(
+            id=target.id,
+            session=target.session,
+            repeat=target.repeat,
+            model=target.model,
+            context=target.length,
+            batch_size=target.batch_size,
+            status=self.status,
+            reason=self.reason,
+            seconds_per_token=[seconds / TOKENS for seconds in times["generate"]],
+            read_seconds=times["read"],
+            state_bytes=self.carried.state_bytes,
+            parameters=self.carried.parameters,
+            limits=limits,
+            machine=machine(),
+            versions=versions(),
+            finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )

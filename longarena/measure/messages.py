@@ -7,23 +7,30 @@ from longarena.model.config import ModelConfig
 from longarena.options import Options
 from longarena.records.record import Cost, MeasureStatus
 
-StepName = Literal["train", "predict", "copy"]
+StepName = Literal["train", "predict", "copy", "read", "generate"]
 
 
 class Order(Options):
-    """Everything that a worker must know; without a model it copies memory."""
+    """Everything that a worker must know; without a model it copies memory.
+
+    With `generates` the model is causal, and `length` is the context that it has read.
+    """
 
     model: ModelConfig | None
     length: int
     batch_size: int
     threads: int
     memory_limit_bytes: int | None
+    generates: bool = False
 
 
 class Command(Options):
-    """Step once, take a turn of timed steps, weigh one step's memory, or count its operations."""
+    """Step once, take a turn of timed steps, weigh one step's memory, or count its operations.
 
-    do: Literal["warm up", "turn", "weigh", "count"]
+    "carry" asks what a model that generates carries to the next token.
+    """
+
+    do: Literal["warm up", "turn", "weigh", "count", "carry"]
     step: StepName = "train"
     seconds: float = 0.0
 
@@ -40,3 +47,5 @@ class Answer(Options):
     live_bytes: int = 0
     resident_bytes: int = 0
     cost: Cost | None = None
+    state_bytes: int = 0
+    parameters: int = 0

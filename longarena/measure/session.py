@@ -17,8 +17,16 @@ from pathlib import Path
 
 import torch
 
+from longarena.attention import CARDS
 from longarena.errors import UserError
-from longarena.measure.candidate import Candidate, Target, name_mixer, read_mixers
+from longarena.measure.candidate import (
+    Candidate,
+    GeneratingCandidate,
+    Target,
+    TrainingCandidate,
+    name_mixer,
+    read_mixers,
+)
 from longarena.measure.limits import rates
 from longarena.measure.memory import free_memory_bytes
 from longarena.measure.messages import Command, Order, StepName
@@ -28,9 +36,10 @@ from longarena.measure.work import BATCH_SIZE, SHAPES, Shape
 from longarena.model.config import ModelConfig
 from longarena.progress import SILENT, Bar, Progress
 from longarena.records.folder import read_records, write_record
-from longarena.records.record import MeasureRecord
+from longarena.records.record import CostRecord, GenerationRecord, MeasureRecord
 
 LENGTHS = (1024, 2048, 3072, 4096)
+CONTEXTS = (256, 1024, 4096, 16_384)
 TEXT = SHAPES["text"]
 YARDSTICK_SECONDS = 0.1
 
@@ -51,14 +60,45 @@ def measure(  # noqa: PLR0913 - the one call from outside: every argument by its
     check_sizes(batch_size, lengths)
     models = read_mixers(mixers, shape)
     steps: tuple[StepName, ...] = ("train", "predict") if inference else ("train",)
-    session = session or default_session(models, batch_size, steps)
-    targets = [
-        Target(session, model, models[:i].count(model), length, batch_size, steps)
+    targets = _targets(models, lengths, batch_size, steps, session)
+    found = _Run(store, stopping_rule or StoppingRule(), progress).of(targets)
+    return [record for record in found if isinstance(record, MeasureRecord)]
+
+
+def measure_generation(  # noqa: PLR0913 - the one call from outside: every argument by its name
+    mixers: Sequence[str] = (),
+    *,
+    store: Path,
+    contexts: Sequence[int] = CONTEXTS,
+    batch_size: int = 1,
+    shape: Shape = TEXT,
+    session: str | None = None,
+    stopping_rule: StoppingRule | None = None,
+    progress: Progress = SILENT,
+) -> list[GenerationRecord]:
+    """Measure generation after contexts, by default with all mechanisms that can be causal."""
+    check_sizes(batch_size, contexts)
+    able = [name for name, card in CARDS.items() if card.causal]
+    models = read_mixers(mixers or able, shape)
+    targets = _targets(models, contexts, batch_size, ("read", "generate"), session)
+    found = _Run(store, stopping_rule or StoppingRule(), progress).of(targets)
+    return [record for record in found if isinstance(record, GenerationRecord)]
+
+
+def _targets(
+    models: Sequence[ModelConfig],
+    lengths: Sequence[int],
+    batch_size: int,
+    steps: tuple[StepName, ...],
+    session: str | None,
+) -> list[Target]:
+    """List what a session measures, length by length."""
+    name = session or default_session(models, batch_size, steps)
+    return [
+        Target(name, model, models[:i].count(model), length, batch_size, steps)
         for length in dict.fromkeys(lengths)
         for i, model in enumerate(models)
     ]
-    run = _Run(store, stopping_rule or StoppingRule(), progress)
-    return run.of(targets)
 
 
 def check_sizes(batch_size: int, lengths: Sequence[int]) -> None:
@@ -80,9 +120,11 @@ class _Run:
     def __init__(self, store: Path, stopping_rule: StoppingRule, progress: Progress) -> None:
         self.store, self.rule, self.progress = store, stopping_rule, progress
 
-    def of(self, targets: Sequence[Target]) -> list[MeasureRecord]:
+    def of(self, targets: Sequence[Target]) -> list[CostRecord]:
         """Return the records of all targets, measuring those that are missing."""
-        stored = {record.id: record for record in read_records(self.store).measurements}
+        found = read_records(self.store)
+        known: list[CostRecord] = [*found.measurements, *found.generations]
+        stored = {record.id: record for record in known}
         missing = [target for target in targets if target.id not in stored]
         done = len(targets) - len(missing)
         if done:
@@ -95,7 +137,7 @@ class _Run:
                 stored[record.id] = record
         return [stored[target.id] for target in targets]
 
-    def measure(self, targets: Sequence[Target], done: int) -> Iterator[MeasureRecord]:
+    def measure(self, targets: Sequence[Target], done: int) -> Iterator[CostRecord]:
         """Measure length by length; `done` targets were measured before."""
         turns = self.rule.min_turns + 2  # one more to warm up, and one to measure memory
         total = turns * (done + len(targets))
@@ -110,13 +152,13 @@ class _Run:
 
     def side_by_side(
         self, targets: Sequence[Target], yardstick: WorkerProcess, bar: Bar
-    ) -> list[MeasureRecord]:
+    ) -> list[CostRecord]:
         """Measure everything at one length in turns."""
         memory = free_memory_bytes()
         timeout = self.rule.timeout_seconds
         with ExitStack() as stack:
             candidates = [
-                Candidate(
+                candidate_of(
                     target,
                     stack.enter_context(
                         WorkerProcess(yardstick.fork_server, target.order(memory), timeout)
@@ -129,7 +171,7 @@ class _Run:
                 bar.advance(1, f"{name_mixer(candidate.target.model)} at {targets[0].length}")
             timings, copies = self.time(candidates, yardstick, bar)
             for candidate in candidates:
-                candidate.weigh_and_count()
+                candidate.weigh()
                 bar.advance(1, f"memory of {name_mixer(candidate.target.model)}")
             limits = rates(timings, copies)
             records = [candidate.record(timings, limits) for candidate in candidates]
@@ -152,6 +194,12 @@ class _Run:
 
         take_turns([*participants, copy], self.rule, tell)
         return [timing for p in participants for timing in p.timings], copy.timings
+
+
+def candidate_of(target: Target, worker: WorkerProcess) -> Candidate:
+    """Enter a target with its worker."""
+    kind = GeneratingCandidate if target.generates else TrainingCandidate
+    return kind(target, worker)
 
 
 def _copy_turn(worker: WorkerProcess) -> tuple[Timing, ...]:

@@ -4,6 +4,7 @@ Everything here is computed when records are read; none of it is stored.
 """
 
 from collections.abc import Callable, Sequence
+from statistics import median
 
 from longarena import attention
 from longarena.findings.growth import Growth, Point, counts_exceed, fit_growth, growth
@@ -11,7 +12,13 @@ from longarena.findings.timings import spread, uncertainty
 from longarena.measure.budget import write_amount
 from longarena.measure.candidate import name_mixer
 from longarena.measure.counting import Count
-from longarena.records.record import Cost, Measurement, MeasureRecord
+from longarena.records.record import (
+    Cost,
+    CostRecord,
+    GenerationRecord,
+    Measurement,
+    MeasureRecord,
+)
 from longarena.table.table import EMPTY, MISSING, Cell, Column, Row, Table
 
 BASELINE = "transformer"
@@ -34,6 +41,10 @@ COUNTS = (
     *(Column("feed-forward"), Column("head, embedding"), Column("most in", "text")),
     *(Column("training step"), Column("ratio"), Column("activations", unit="MB")),
     *(Column("an example"), VERDICT),
+)
+GENERATION = (
+    *(Column("context"), MIXER, Column("ms/token"), Column("spread"), Column("speed")),
+    *(Column("state", unit="kB"), Column("reading", unit="s"), Column("parameters")),
 )
 COUNT_GROWTH = (
     *(MIXER, Column("Mult-Adds of the mixer"), Column("activations")),
@@ -69,7 +80,7 @@ def _point(record: MeasureRecord, found: Measurement) -> Point:
     )
 
 
-def label(record: MeasureRecord) -> str:
+def label(record: CostRecord) -> str:
     """Name a record's mechanism, with a number if it was measured several times."""
     name = name_mixer(record.model)
     return f"{name} #{record.repeat + 1}" if record.repeat else name
@@ -95,6 +106,36 @@ def prediction_table(records: Sequence[MeasureRecord]) -> Table | None:
     ]
     title = f"prediction ({_sizes(records[0])})"
     return _table("prediction", title, STEP, rows) if rows else None
+
+
+def generation_table(records: Sequence[GenerationRecord]) -> Table:
+    """Tabulate what one more token takes after a context, a row per record."""
+    base = {
+        record.context: median(record.seconds_per_token)
+        for record in records
+        if label(record) == BASELINE and record.seconds_per_token
+    }
+    model, batch = records[0].model, records[0].batch_size
+    title = f"generation ({model.depth} layers, width {model.width}, {batch} at a time)"
+    rows = [_generation_row(record, base.get(record.context)) for record in records]
+    return _table("generation", title, GENERATION, rows)
+
+
+def _generation_row(record: GenerationRecord, base: float | None) -> Cells:
+    head = (_count(record.context), Cell(label(record)))
+    if not record.seconds_per_token:
+        return *head, Cell(record.status, tone="failed"), *[EMPTY] * (len(GENERATION) - 3)
+    seconds, variation = median(record.seconds_per_token), spread(record.seconds_per_token)
+    reading = median(record.read_seconds)
+    return (
+        *head,
+        Cell(f"{1000 * seconds:.3g}", 1000 * seconds),
+        Cell(f"{variation:.0%}", variation),
+        _ratio(base / seconds if base else None),
+        Cell(f"{record.state_bytes / 1e3:,.1f}", record.state_bytes / 1e3),
+        Cell(f"{reading:.3g}", reading),
+        _count(record.parameters),
+    )
 
 
 def growth_table(records: Sequence[MeasureRecord]) -> Table | None:

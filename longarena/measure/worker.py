@@ -6,6 +6,7 @@ It reads an `Order`, then a `Command` per line, and answers each with one line:
     {"do": "turn", "step": "train", "seconds": 0.4}   ->  {"timings": [{"seconds": ...}, ...]}
     {"do": "weigh", "step": "train"}                  ->  {"live_bytes": ..., "resident_bytes": ...}
     {"do": "count"}                                   ->  {"cost": {...}}
+    {"do": "carry"}                                   ->  {"state_bytes": ..., "parameters": ...}
 
 A failure is an answer too. Between two commands a worker holds no memory but its model, so that
 workers that take turns each have the whole machine. When the other end of the pipe is closed, which
@@ -18,11 +19,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import IO
 
 from longarena.errors import UserError
 from longarena.measure.cost import count_cost
+from longarena.measure.generating import Generation
 from longarena.measure.limits import copy_step, finish, product_timer
 from longarena.measure.memory import (
     allocations,
@@ -92,21 +95,30 @@ class Bench:
         self.product_seconds = product_timer()
         self.warm: set[StepName] = set()
         self.steps: dict[StepName, Step]
+        # what must be done before a step and is not timed
+        self.before: dict[StepName, Step] = {}
         if order.model is None:
             self.steps = {"copy": copy_step()}
+        elif order.generates:
+            self.generation = Generation(order.model, order.length, order.batch_size)
+            self.steps = {"read": self.generation.read, "generate": self.generation.generate}
+            self.before = {"generate": self.generation.put_back}
         else:
             self.work = prepare(order.model, byte_signature(order.length), order.batch_size)
             self.steps = {"train": self.work.train, "predict": self.work.predict}
 
     def carry_out(self, command: Command) -> Answer:
         """Do what a command says."""
-        step = self.steps[command.step]
-        if command.do == "turn":
-            return Answer(timings=take_turn(step, command.seconds, self.product_seconds))
         if command.do == "count":
             return Answer(cost=count_cost(self.work))
+        if command.do == "carry":
+            found = self.generation
+            return Answer(state_bytes=found.state_bytes, parameters=found.parameters)
+        timer = StepTimer(self.steps[command.step], self.before.get(command.step))
+        if command.do == "turn":
+            return Answer(timings=timer.take_turn(command.seconds, self.product_seconds))
         if command.step not in self.warm:
-            step()
+            timer.seconds()
             self.warm.add(command.step)
         return self.weigh(command.step) if command.do == "weigh" else Answer()
 
@@ -121,36 +133,47 @@ class Bench:
         )
 
 
-def take_turn(
-    step: Step, seconds: float, product_seconds: Callable[[], float]
-) -> tuple[Timing, ...]:
-    """Run steps for some seconds, at least `TIMINGS_PER_TURN`, between matrix products.
+@dataclass(frozen=True)
+class StepTimer:
+    """Runs a step, each time after what must be done `before` it and is not timed."""
 
-    The first step is not timed: it has to allocate memory, and the caches are cold.
-    """
-    step()
-    timings = []
-    before = product_seconds()
-    for _ in range(TIMINGS_PER_TURN):
-        start, waited = time.perf_counter(), -seconds_waited_for_a_core()
-        taken = time_steps(step, seconds / TIMINGS_PER_TURN)
-        after = product_seconds()
-        waited = (waited + seconds_waited_for_a_core()) / (time.perf_counter() - start)
-        timings.append(Timing(seconds=taken, product_seconds=(before + after) / 2, waited=waited))
-        before = after
-    return tuple(timings)
+    step: Step
+    before: Step | None = None
 
-
-def time_steps(step: Step, seconds: float) -> float:
-    """Run steps for some seconds, at least one, and return the median time."""
-    taken: list[float] = []
-    while not taken or sum(taken) < seconds:
+    def seconds(self) -> float:
+        """Run the step once."""
+        if self.before:
+            self.before()
         finish()
         start = time.perf_counter()
-        step()
+        self.step()
         finish()
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken)
+        return time.perf_counter() - start
+
+    def median_seconds(self, seconds: float) -> float:
+        """Run steps for some seconds, at least one, and return the median time."""
+        taken: list[float] = []
+        while not taken or sum(taken) < seconds:
+            taken.append(self.seconds())
+        return statistics.median(taken)
+
+    def take_turn(self, seconds: float, product_seconds: Callable[[], float]) -> tuple[Timing, ...]:
+        """Run steps for some seconds, at least `TIMINGS_PER_TURN`, between matrix products.
+
+        The first step is not timed: it has to allocate memory, and the caches are cold.
+        """
+        self.seconds()
+        timings = []
+        before = product_seconds()
+        for _ in range(TIMINGS_PER_TURN):
+            start, waited = time.perf_counter(), -seconds_waited_for_a_core()
+            taken = self.median_seconds(seconds / TIMINGS_PER_TURN)
+            after = product_seconds()
+            waited = (waited + seconds_waited_for_a_core()) / (time.perf_counter() - start)
+            pace = (before + after) / 2
+            timings.append(Timing(seconds=taken, product_seconds=pace, waited=waited))
+            before = after
+        return tuple(timings)
 
 
 def error_answer(error: Exception) -> Answer:

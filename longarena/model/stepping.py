@@ -13,6 +13,7 @@ Choice: a model whose embedding adds positions, learned or sinusoidal, ends wher
         One that adds none can go on for ever, though nobody has trained it on what comes then.
 """
 
+from copy import copy
 from typing import TypeAlias
 
 import torch
@@ -43,6 +44,12 @@ class Stepper:
         self.layers: list[Layer] = [*self.backbone.encoder.layers]
         self.decoders = [layer.mixer.start(batch) for layer in self.layers]
         self.num_read = 0
+
+    def fork(self) -> "Stepper":
+        """Return a copy that goes its own way from here."""
+        other = copy(self)
+        other.decoders = [decoder.fork() for decoder in self.decoders]
+        return other
 
     @property
     def most_tokens(self) -> int | None:

@@ -1,4 +1,4 @@
-"""A folder of records: runs under task/mixer/, the others under measure/, span/ and tuning/.
+"""A folder of records: runs under task/mixer/, the others under their kind: measure/, span/.
 
 The record of a failure is kept where that of a success will be, which replaces it. A file that
 cannot be read is named and left out; the others are read all the same.
@@ -20,7 +20,14 @@ from pydantic import Field, RootModel, ValidationError
 from longarena.data.files import write_atomically
 from longarena.recipes.recipe import Recipe
 from longarena.records.answers import Answers, answers_path, write_answers
-from longarena.records.record import FailureRecord, MeasureRecord, Record, RunRecord, SpanRecord
+from longarena.records.record import (
+    FailureRecord,
+    GenerationRecord,
+    MeasureRecord,
+    Record,
+    RunRecord,
+    SpanRecord,
+)
 from longarena.records.tuning import TuningRecord
 
 # as many digits as always fit into 64 bits
@@ -43,6 +50,7 @@ class Records:
     spans: list[SpanRecord] = field(default_factory=list)
     failures: list[FailureRecord] = field(default_factory=list)
     tunings: list[TuningRecord] = field(default_factory=list)
+    generations: list[GenerationRecord] = field(default_factory=list)
 
     def add(self, record: Record) -> None:
         """Add a record to the list of its kind."""
@@ -53,6 +61,8 @@ class Records:
                 self.failures.append(record)
             case MeasureRecord():
                 self.measurements.append(record)
+            case GenerationRecord():
+                self.generations.append(record)
             case SpanRecord():
                 self.spans.append(record)
             case TuningRecord():
@@ -61,8 +71,8 @@ class Records:
 
 def record_path(store: Path, record: Record) -> Path:
     """Return where a record is kept; whatever its name, that is inside the folder."""
-    if isinstance(record, MeasureRecord):
-        parts = ["measure", record.model.mixer]
+    if isinstance(record, MeasureRecord | GenerationRecord):
+        parts = [record.kind, record.model.mixer]
     elif isinstance(record, SpanRecord):
         parts = ["span", record.recipe.model.mixer]
     elif isinstance(record, TuningRecord):

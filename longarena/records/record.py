@@ -247,6 +247,37 @@ class MeasureRecord(Options):
         return flops_per_second / self.limits.flops_per_second
 
 
+class GenerationRecord(Options):
+    """What it costs to generate with one mechanism after a context, measured in one `session`.
+
+    Times have one entry per timing that counts, as in `Measurement`; those of a token are of one
+    row of the batch or of all, since the rows go side by side. `state_bytes` is what one row
+    carries to the next token.
+    """
+
+    format: Literal[2] = 2
+    kind: Literal["generation"] = "generation"
+    id: str
+    session: str
+    repeat: int = 0
+    model: ModelConfig
+    context: int = Field(ge=1)
+    batch_size: int
+    status: MeasureStatus = "measured"
+    reason: str = ""
+    seconds_per_token: list[float] = Field(default_factory=list)
+    read_seconds: list[float] = Field(default_factory=list)
+    state_bytes: int = 0
+    parameters: int = 0
+    limits: Limits | None = None
+    machine: Machine
+    versions: Versions
+    finished_at: str
+
+
+CostRecord = MeasureRecord | GenerationRecord
+
+
 class SpanRecord(Options):
     """How far a trained model looks: mean distances by layer and head, in tokens."""
 
@@ -265,4 +296,4 @@ class SpanRecord(Options):
     finished_at: str
 
 
-Record = RunRecord | FailureRecord | MeasureRecord | SpanRecord | TuningRecord
+Record = RunRecord | FailureRecord | CostRecord | SpanRecord | TuningRecord

@@ -8,6 +8,7 @@ from longarena.attention import Family
 from longarena.findings.boards import Board, boards
 from longarena.findings.costs import CostTable, cost_tables
 from longarena.findings.families import FamilyTable, rank_families
+from longarena.findings.generation import GenerationTable, generation_tables
 from longarena.findings.scores import ScoreTable, row_order, score_table
 from longarena.records.folder import Records
 from longarena.records.record import Record
@@ -23,6 +24,7 @@ class Findings:
     scores: ScoreTable
     boards: list[Board]
     costs: list[CostTable]
+    generations: list[GenerationTable]
     lines: list[RunLine]
 
     @classmethod
@@ -34,6 +36,7 @@ class Findings:
             scores=scores,
             boards=boards(scores),
             costs=cost_tables(records.measurements),
+            generations=generation_tables(records.generations),
             lines=run_lines([*records.runs, *records.failures]),
         )
 
@@ -41,7 +44,8 @@ class Findings:
     def every(self) -> list[Record]:
         """All records of all kinds."""
         found = self.records
-        return [*found.runs, *found.failures, *found.measurements, *found.spans, *found.tunings]
+        runs: list[Record] = [*found.runs, *found.failures, *found.tunings]
+        return [*runs, *found.measurements, *found.generations, *found.spans]
 
     @cached_property
     def measured(self) -> CostTable | None:

@@ -6,7 +6,7 @@ from measure.own_mixers import HOG_BYTES
 from longarena.measure import worker
 from longarena.measure.messages import Command, Order
 from longarena.measure.work import Shape, Work
-from longarena.measure.worker import serve, take_turn
+from longarena.measure.worker import StepTimer, serve
 
 SHAPE = Shape(width=16, depth=1, num_heads=2, mlp_width=16)
 TURN = Command(do="turn", step="train")
@@ -76,14 +76,14 @@ def test_a_turn_lasts_for_its_seconds_after_one_step_that_is_not_timed(
         now[0] += 0.02 if len(steps) > 1 else 9.0
 
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    found = take_turn(step, seconds, lambda: 0.001)
+    found = StepTimer(step).take_turn(seconds, lambda: 0.001)
     assert [timing.seconds for timing in found] == pytest.approx([0.02, 0.02])
     assert len(steps) == expected
 
 
 def test_a_step_is_timed_between_two_products():
     products = iter([1.0, 3.0, 5.0])
-    found = take_turn(lambda: None, 0.0, lambda: next(products))
+    found = StepTimer(lambda: None).take_turn(0.0, lambda: next(products))
     assert [timing.product_seconds for timing in found] == [2.0, 4.0]
 
 
@@ -96,7 +96,7 @@ def test_a_turn_tells_which_share_of_it_went_into_waiting_for_a_core(monkeypatch
 
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
     monkeypatch.setattr(worker, "seconds_waited_for_a_core", lambda: waited[0])
-    found = take_turn(step, 1.0, lambda: 0.001)
+    found = StepTimer(step).take_turn(1.0, lambda: 0.001)
     assert [timing.waited for timing in found] == pytest.approx([0.2, 0.2])
 
 

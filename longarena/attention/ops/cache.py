@@ -6,6 +6,7 @@ the size, or, where only the last rows are kept, back to its own beginning.
 """
 
 from collections.abc import Callable
+from copy import copy
 
 from torch import Tensor
 
@@ -79,6 +80,12 @@ class Cache:
         self._buffer[..., self._end : self._end + added, :] = rows
         self._end += added
         return self.rows
+
+    def fork(self) -> "Cache":
+        """Return a copy that goes its own way."""
+        other = copy(self)
+        other._buffer = self._buffer.clone()
+        return other
 
     def choose(self, batch_rows: Tensor) -> None:
         """Keep these entries of the first axis, in this order; an entry may come twice."""

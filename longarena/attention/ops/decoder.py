@@ -12,6 +12,7 @@ their own.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from copy import copy
 from typing import TypeAlias
 
 import torch
@@ -37,6 +38,16 @@ class Carrier:
         """Return the size of what would be carried after so many tokens."""
         carried = self._carried()
         return sum(t.nbytes if isinstance(t, Tensor) else t.bytes_after(length) for t in carried)
+
+    def fork(self) -> "Decoder":
+        """Return a copy that goes its own way from here."""
+        other = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, Tensor):
+                setattr(other, name, value.clone())
+            elif isinstance(value, Cache | Decoder):
+                setattr(other, name, value.fork())
+        return other
 
     def choose(self, batch_rows: Tensor) -> None:
         """Go on with these rows of the batch, in this order; a row may come twice."""

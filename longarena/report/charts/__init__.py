@@ -3,6 +3,7 @@
 picture    scores against speed, the area of a dot is memory, every mechanism named
 speed      training steps per second against length
 memory     peak memory against length
+generation the time of one more token against the context
 curves     validation scores over the steps of training, mean over seeds
 minutes    the same over the time of training
 spans      how far trained models look, task by task
@@ -12,11 +13,12 @@ from collections.abc import Iterable, Mapping
 
 from longarena.report.charts.chart import Chart, ChartKind
 from longarena.report.charts.curves import draw_curves, draw_minutes
+from longarena.report.charts.generation import draw_generation
 from longarena.report.charts.lengths import draw_memory, draw_speed
 from longarena.report.charts.picture import draw_picture
 from longarena.report.charts.spans import draw_spans
 from longarena.report.findings import Findings
-from longarena.report.tables.kind import MEASURE, TRAIN
+from longarena.report.tables.kind import GENERATE, MEASURE, TRAIN
 
 CHARTS: Mapping[str, ChartKind] = {
     "picture": ChartKind(
@@ -38,6 +40,13 @@ CHARTS: Mapping[str, ChartKind] = {
         "The peak of live tensors in a training step; both axes are logarithmic.",
         MEASURE,
         draw_memory,
+    ),
+    "generation": ChartKind(
+        "Generation against context",
+        "The time of one more token after a context; both axes are logarithmic. A flat line is a "
+        "mechanism that carries a state of fixed size.",
+        GENERATE,
+        draw_generation,
     ),
     "curves": ChartKind(
         "Learning curves",

@@ -10,6 +10,9 @@
     limit        operations of a step as a share of the machine's matrix rate
     cost         Mult-Adds per token by kind of layer, one per length
     growth       exponents of time, memory and Mult-Adds with the length, beside the claim
+    generation   milliseconds per token after a context, one per session
+    reading      seconds to read the context at once
+    state        bytes that a text carries to its next token
     families     the mechanisms by family, and where each stands here
     ratios       speed and memory relative to the Transformer, here and in the paper
     beside       scores and costs here beside those of the papers
@@ -33,7 +36,13 @@ from longarena.report.tables.costs import (
 )
 from longarena.report.tables.counts import count_tables
 from longarena.report.tables.families import family_tables
-from longarena.report.tables.kind import MEASURE, TRAIN, TUNE, TableKind
+from longarena.report.tables.generation import (
+    of_generations,
+    reading_table,
+    state_table,
+    token_table,
+)
+from longarena.report.tables.kind import GENERATE, MEASURE, TRAIN, TUNE, TableKind
 from longarena.report.tables.minutes import minute_tables
 from longarena.report.tables.published import published_tables
 from longarena.report.tables.ratios import ratio_table
@@ -51,6 +60,9 @@ TABLES: Mapping[str, TableKind] = {
     "limit": TableKind(of_sessions(limit_table), MEASURE),
     "cost": TableKind(count_tables, MEASURE),
     "growth": TableKind(of_sessions(growth_table), MEASURE),
+    "generation": TableKind(of_generations(token_table), GENERATE),
+    "reading": TableKind(of_generations(reading_table), GENERATE),
+    "state": TableKind(of_generations(state_table), GENERATE),
     "families": TableKind(family_tables, TRAIN),
     "ratios": TableKind(of_sessions(ratio_table), MEASURE),
     "beside": TableKind(beside_tables, f"{TRAIN} --preset small"),

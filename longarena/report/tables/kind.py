@@ -7,6 +7,7 @@ from longarena.report.findings import Findings
 from longarena.table.table import Table
 
 TRAIN, MEASURE = "longarena train listops linear", "longarena measure"
+GENERATE = f"{MEASURE} --generate"
 TUNE = "longarena sweep --tasks listops --tune optimiser.rate=3e-4,1e-3,3e-3"
 
 

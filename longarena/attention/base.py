@@ -149,7 +149,7 @@ class Mixer(nn.Module, ABC):
 
     def zeros(self, *shape: int) -> Tensor:
         """Make zeros of the type and on the device of the parameters."""
-        return next(self.parameters()).new_zeros(shape)
+        return next(self.parameters(), torch.empty(0)).new_zeros(shape)
 
     def _check_rotary(self, place: Place) -> None:
         if not self.takes_rotary:

@@ -34,18 +34,13 @@ def drop(x, dropped, seed, threshold, scale):  # type: ignore[no-untyped-def]
     """Write x * scale into `dropped`, or 0 where 16 bits of a hash are below `threshold`."""
     limit, factor, zero = uint32(threshold), x.dtype.type(scale), x.dtype.type(0)
     half = (x.size + 1) // 2
-    _drop_pairs(x[:half], x[half:], dropped[:half], dropped[half:], seed, limit, factor)
-    if x.size % 2:  # the number in the middle has no partner
-        is_kept = (bits_of(half - 1, seed) & uint32(0xFFFF)) >= limit
-        dropped[half - 1] = x[half - 1] * (factor if is_kept else zero)
-
-
-@compiled
-def _drop_pairs(x, y, dropped_x, dropped_y, seed, limit, factor):  # type: ignore[no-untyped-def]
-    """Drop two rows of numbers; as one row with an offset they would not be vectorised."""
-    zero = x.dtype.type(0)
+    # two arrays: one array with an offset would not be worked on eight numbers at a time
+    y, dropped_y = x[half:], dropped[half:]
     for i in range(y.size):
         bits = bits_of(i, seed)
         # a product with a choice is a vector instruction, a choice between two stores is not
-        dropped_x[i] = x[i] * (factor if (bits & uint32(0xFFFF)) >= limit else zero)
+        dropped[i] = x[i] * (factor if (bits & uint32(0xFFFF)) >= limit else zero)
         dropped_y[i] = y[i] * (factor if (bits >> uint32(16)) >= limit else zero)
+    if x.size % 2:  # the number in the middle has no partner
+        is_kept = (bits_of(half - 1, seed) & uint32(0xFFFF)) >= limit
+        dropped[half - 1] = x[half - 1] * (factor if is_kept else zero)

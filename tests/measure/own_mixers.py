@@ -6,7 +6,7 @@ import time
 
 import torch
 
-from longarena.attention import Mixer
+from longarena.attention import Mixer, MixerCard
 from longarena.attention.transformer import Transformer
 
 HOG_BYTES, SLOW_PRODUCTS = 64 << 20, 3
@@ -44,6 +44,10 @@ class Greedy(Plain):
 class Broken(Plain):
     def forward(self, x, mask):
         raise ArithmeticError("two and two make five")
+
+
+class BrokenCausal(Broken):
+    card = MixerCard(name="broken", causal=True)
 
 
 class Endless(Plain):

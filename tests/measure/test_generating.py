@@ -1,6 +1,7 @@
 """Generation is timed right after its context, and says what it carries."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -65,7 +66,7 @@ def tensors(stepper):
 def records(tmp_path_factory):
     store = tmp_path_factory.mktemp("store")
     made = measure_generation(
-        ["transformer", "linear", "measure.own_mixers:Broken"],
+        ["transformer", "linear", "measure.own_mixers:BrokenCausal"],
         contexts=(16, 64),
         shape=SMALL,
         store=store,
@@ -103,7 +104,7 @@ def test_the_records_become_tables(records, run, name):
     store, _ = records
     code, output, errors = run("export", name, "--format", "csv", "--store", store)
     assert code == 0, errors
-    text = open(output.strip()).read()  # noqa: PTH123, SIM115
+    text = Path(output.strip()).read_text()
     assert "Linear Transformer" in text
     assert "64" in text.splitlines()[0]
 

@@ -13,7 +13,7 @@ their own.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from copy import copy
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -23,6 +23,7 @@ from longarena.attention.ops.cache import Cache
 from longarena.shapes import Tokens
 
 Token: TypeAlias = Float[Tensor, "batch width"]
+Own = TypeVar("Own", bound="Carrier")
 
 
 class Carrier:
@@ -39,14 +40,10 @@ class Carrier:
         carried = self._carried()
         return sum(t.nbytes if isinstance(t, Tensor) else t.bytes_after(length) for t in carried)
 
-    def fork(self) -> "Decoder":
+    def fork(self: Own) -> Own:
         """Return a copy that goes its own way from here."""
         other = copy(self)
-        for name, value in vars(self).items():
-            if isinstance(value, Tensor):
-                setattr(other, name, value.clone())
-            elif isinstance(value, Cache | Decoder):
-                setattr(other, name, value.fork())
+        vars(other).update({name: _forked(value) for name, value in vars(self).items()})
         return other
 
     def choose(self, batch_rows: Tensor) -> None:
@@ -64,6 +61,15 @@ class Carrier:
                 yield value
             elif isinstance(value, list):
                 yield from (part for part in value if isinstance(part, Cache | Carrier))
+
+
+def _forked(value: object) -> object:
+    """Copy what is carried; all else, such as the mixer, is shared."""
+    if isinstance(value, Tensor):
+        return value.clone()
+    if isinstance(value, Cache | Carrier):
+        return value.fork()
+    return [_forked(part) for part in value] if isinstance(value, list) else value
 
 
 class Decoder(Carrier, ABC):

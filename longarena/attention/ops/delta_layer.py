@@ -222,7 +222,9 @@ class _Walk(torch.autograd.Function):
         return None, None, dx, *gradients.tensors
 
 
-def _map(x: Parts, maps: Float[Tensor, "sets width projected"]) -> Parts:
+def _map(
+    x: Parts, maps: Float[Tensor, "sets width projected"]
+) -> Float[Tensor, "sets batch tokens projected"]:
     """Apply to each set a linear map of its own."""
     y = x.new_empty(*x.shape[:-1], maps.shape[-1])
     # one by one, for a batch of two large products is slower than both
@@ -231,7 +233,11 @@ def _map(x: Parts, maps: Float[Tensor, "sets width projected"]) -> Parts:
     return y
 
 
-def _add_products(total: Float[Tensor, "sets rows columns"], left: Parts, right: Parts) -> None:
-    """Add to each set the product of its tokens: the gradient of a map."""
+def _add_products(
+    total: Float[Tensor, "sets left right"],
+    left: Float[Tensor, "sets batch tokens left"],
+    right: Float[Tensor, "sets batch tokens right"],
+) -> None:
+    """Add up the products over all tokens: the gradient of a map."""
     for out, one, other in zip(total, left.flatten(1, 2), right.flatten(1, 2), strict=True):
         out.addmm_(one.T, other)

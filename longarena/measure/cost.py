@@ -1,8 +1,8 @@
 """What a model costs without a clock: Mult-Adds, counted operation by operation.
 
-torch's FlopCounterMode counts matrix products and convolutions; this file adds what it misses:
-products that are added in place, the attention kernels of the CPU, and Fourier transforms. One
-Mult-Add is two operations.
+torch's FlopCounterMode counts matrix products and convolutions; this file adds what it misses: the
+attention kernels of the CPU, Fourier transforms, triangular systems, and products that are added to
+a tensor in place. One Mult-Add is two operations.
 
     attention        everything that a mixer computes, including projections, except convolutions
     convolution      modules that are marked as `Convolving`, with the linear maps inside them, and
@@ -75,6 +75,11 @@ def to_real_fourier_flops(x: Sizes, dim: Sizes, *_: object, out_shape: Sizes, **
     return real_fourier_flops(out_shape, dim)
 
 
+def triangular_flops(matrix: Sizes, *_: object, out_shape: Sizes, **__: object) -> int:
+    """Count a substitution: half as much as the product of the two."""
+    return matrix[-1] * math.prod(out_shape)
+
+
 FORMULAS = {
     aten.baddbmm_: added_flops,
     aten._scaled_dot_product_flash_attention_for_cpu: attention_flops,
@@ -82,6 +87,8 @@ FORMULAS = {
     aten._fft_c2c: fourier_flops,
     aten._fft_r2c: real_fourier_flops,
     aten._fft_c2r: to_real_fourier_flops,
+    aten.linalg_solve_triangular: triangular_flops,
+    aten.addmm_: added_flops,
 }
 
 

@@ -154,6 +154,15 @@ def h_transformer(block):
     return PROJECTIONS + met * attend(block, block, d)
 
 
+def gated_deltanet(chunk, values=2 * D):
+    # queries, keys, values, a gate, and two numbers per head
+    maps = N * D * (2 * D + 2 * values + 2 * H) + N * values * D
+    # queries and keys with keys, the triangular matrix, its inverse and the scores with values
+    inside = N * chunk * 2 * D + N * chunk**2 * H // 2 + 2 * N * chunk * values
+    # queries and keys read the state, and keys write it
+    return 2 * (maps + inside + 3 * N * d * values)
+
+
 # mechanism: its options, the Mult-Adds of attention, those of convolution
 HAND_COUNTS = {
     "transformer": ({}, PROJECTIONS + attend(N, N), 0),
@@ -225,6 +234,8 @@ HAND_COUNTS = {
     "gla": ({}, gla(), 0),
     # the short convolution multiplies element by element, which does not count
     "mamba2": ({"state": 8, "chunk": 32}, mamba2(8, 32), 0),
+    # nor here
+    "gated-deltanet": ({"chunk": 32}, gated_deltanet(32), 0),
     # a band of 32 + 5 - 1 columns
     "nystrom": ({"landmarks": 16, "conv": 5}, nystrom(16), N * (32 + 5 - 1) * D),
     "luna": ({"packed": 16}, luna(16), 0),

@@ -1,0 +1,159 @@
+"""Gated DeltaNet: a memory that fades, and that corrects what it answers to a key.
+
+    q, k, v = silu(convolve(W x))     b_i = sigmoid(W x_i)     a_i = exp(-A softplus(W x_i + dt))
+    S_i = a_i (1 - b_i k_i k_i^T) S_{i-1} + b_i k_i v_i^T      y_i = q_i S_i / sqrt(d)
+    output(norm(y) * silu(gate(x)))
+
+The decay a_i empties the memory at once, as in Mamba-2, and the delta rule replaces one entry of
+it: what k_i pointed to is taken out before v_i is put in. q and k are unit vectors in every head.
+In both directions a second set of all parameters reads the row from its end, and the two are added.
+
+Paper:  Yang, Kautz and Hatamizadeh (2024), https://arxiv.org/abs/2412.06464 (section 3)
+Cost:   time O(N (c (d + e) + d e)), memory O(N D + (N / c) d e), per head with keys of size d and
+        values of size e, in chunks of c.
+Choice: what the paper leaves open is as in the authors' code (NVlabs/GatedDeltaNet, and
+        flash-linear-attention, which they maintain): no biases, one norm for all heads, A from 0 to
+        16 and softplus(dt) from 0.001 to 0.1 at the start.
+Choice: keys are as wide as qkv_width and values `expand_v` times as wide. The authors make both a
+        quarter narrower, so that a layer has 6 D^2 parameters; for that choose a qkv_width.
+Choice: a padded token writes nothing, and nothing fades there.
+Choice: projections start as everywhere here; the authors' start is smaller.
+Choice: A and dt are slow; the authors spare them the weight decay, at the common rate.
+"""
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from longarena.attention.base import Mixer, Place
+from longarena.attention.cards import CARDS
+from longarena.attention.mamba2 import first_dt_bias
+from longarena.attention.ops.decoder import Decoder, Token
+from longarena.attention.ops.delta_layer import (
+    CHUNK,
+    Carried,
+    DeltaStep,
+    Weights,
+    delta_layer,
+    start,
+)
+from longarena.attention.ops.gated_norm import EPSILON
+from longarena.attention.ops.projection import projection
+from longarena.errors import UserError
+from longarena.options import Options
+from longarena.shapes import Mask, Tokens
+
+# the limit of A at the start
+A_MAX = 16.0
+
+
+class GatedDeltaNetOptions(Options):
+    """`conv` tokens are convolved, values are `expand_v` times as wide as keys.
+
+    `chunk` changes nothing but speed.
+    """
+
+    conv: int = Field(4, ge=1)
+    expand_v: float = Field(2.0, gt=0)
+    chunk: int = Field(CHUNK, ge=1)
+
+
+class DeltaSet(nn.Module):
+    """The parameters that read a row in one direction."""
+
+    def __init__(self, place: Place, options: GatedDeltaNetOptions) -> None:
+        super().__init__()
+        width, keys, heads = place.width, place.qkv_width, place.num_heads
+        values = heads * value_size(place, options.expand_v)
+        self.query, self.key = (projection(width, keys) for _ in range(2))
+        self.value, self.gate = (projection(width, values) for _ in range(2))
+        self.beta, self.decay = (projection(width, heads) for _ in range(2))
+        self.query_convolution, self.key_convolution, self.value_convolution = (
+            nn.Conv1d(channels, channels, options.conv, groups=channels, bias=False)
+            for channels in (keys, keys, values)
+        )
+        # above 0, which has no logarithm
+        self.log_decay = nn.Parameter((A_MAX - torch.empty(heads).uniform_(0, A_MAX)).log())
+        self.dt_bias = nn.Parameter(first_dt_bias(heads))
+        self.norm = nn.RMSNorm(values // heads, eps=EPSILON)
+        self.output = projection(values, width)
+
+    def weights(self) -> tuple[Tensor, ...]:
+        """Put the parameters together as the layer takes them."""
+        maps = self.query, self.key, self.value, self.gate, self.beta, self.decay
+        kernels = self.query_convolution, self.key_convolution, self.value_convolution
+        return (
+            torch.cat([linear.weight for linear in maps]),
+            torch.cat([kernel.weight[:, 0] for kernel in kernels]).T,
+            -self.log_decay.exp(),
+            self.dt_bias,
+            self.output.weight * self.norm.weight.repeat(len(self.dt_bias)),
+        )
+
+
+class GatedDeltaNet(Mixer):
+    """The gated delta rule, in one direction or in both."""
+
+    card = CARDS["gated-deltanet"]
+    options_type = GatedDeltaNetOptions
+    has_own_positions = True
+
+    def __init__(
+        self, place: Place, options: GatedDeltaNetOptions, previous: Mixer | None = None
+    ) -> None:
+        super().__init__(place, options, previous)
+        self.chunk = options.chunk
+        self.forwards = DeltaSet(place, options)
+        if not place.causal:
+            self.backwards = DeltaSet(place, options)
+
+    def slow_parameters(self) -> frozenset[str]:
+        names = (name for name, _ in self.named_parameters())
+        return frozenset(name for name in names if name.endswith(("log_decay", "dt_bias")))
+
+    def forward(self, x: Tokens, mask: Mask) -> Tokens:
+        return delta_layer(x, mask, self.weights(), self.chunk)
+
+    def weights(self) -> Weights:
+        """Put the sets of parameters together, that of the way back last."""
+        sets = [self.forwards] if self.place.causal else [self.forwards, self.backwards]
+        return Weights(*map(torch.stack, zip(*(s.weights() for s in sets), strict=True)))
+
+    def decoder(self, batch: int) -> Decoder:
+        return DeltaDecoder(self, batch)
+
+
+class DeltaDecoder(Decoder):
+    """Keep the state of every head, and the last projected tokens."""
+
+    def __init__(self, mixer: GatedDeltaNet, batch: int) -> None:
+        self.weights, self.chunk = mixer.weights(), mixer.chunk
+        carried = start(self.weights, batch)
+        self.tail = carried.tail[0]
+        self.state = carried.state.unflatten(0, (batch, -1))
+
+    def step(self, x: Token) -> Token:
+        return self.read(x[:, None])[:, 0]
+
+    def read(self, x: Tokens) -> Tokens:
+        return torch.cat([self._read(part) for part in x.split(self.chunk, dim=1)], dim=1)
+
+    def _read(self, x: Tokens) -> Tokens:
+        real = torch.ones(1, *x.shape[:2], dtype=torch.bool, device=x.device)
+        carried = Carried(self.tail[None], self.state.flatten(0, 1))
+        step = DeltaStep(x[None], real, carried, self.weights)
+        carried = step.next()
+        self.tail, self.state = carried.tail[0], carried.state.view(self.state.shape)
+        return step.y()[0]
+
+
+def value_size(place: Place, expansion: float) -> int:
+    """Give the size of a head's values, which must be whole."""
+    asked = place.head_size * expansion
+    size = round(asked)
+    if size < 1 or abs(size - asked) > 1e-6 * size:
+        raise UserError(
+            f"expand_v={expansion:g} makes values of {asked:g} channels from keys of "
+            f"{place.head_size}; choose another expand_v"
+        )
+    return size

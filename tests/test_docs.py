@@ -22,7 +22,7 @@ from longarena.records.folder import read_records
 
 ROOT = Path(__file__).parent.parent
 MEASURING, TRAINING = ROOT / "docs/measuring.md", ROOT / "docs/training.md"
-TUNING = ROOT / "docs/tuning.md"
+TUNING, LANGUAGE = ROOT / "docs/tuning.md", ROOT / "docs/language.md"
 # what a page shows at full size is tried at a small one
 SMALLER = {
     r"(measure (?!.*--task).*)": r"\1 --lengths 64,128 --shape small",
@@ -156,6 +156,17 @@ def test_every_tuning_of_the_page_chooses_and_fills_the_table(command, run, monk
     [export] = [c for c in commands(TUNING) if c.startswith("export")]
     table = Path(run(shlex.split(export)).strip()).read_text()
     assert "| Linear Transformer " in table
+
+
+def test_the_text_of_the_page_is_trained_on_and_continued(run, tmp_path):
+    (tmp_path / "book.txt").write_text("It was the best of times. " * 100)
+    (tmp_path / "beginning.txt").write_text("It was")
+    [train] = [c for c in commands(LANGUAGE) if c.startswith("train book.txt")]
+    small = ["--set", "task.length=32", "--set", "batch_size=4", "--steps", "3", "--quiet"]
+    trained = json.loads(run([*shlex.split(train), *small, "--json"]))
+    generations = [c for c in commands(LANGUAGE) if c.startswith("generate")]
+    for command in generations:
+        assert run([*shlex.split(command.replace("RUN", trained["id"])), "--tokens", "5"])
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ class Portion:
     validate_on: int | None = None
     rate: float = 2e-3
     slow_rate: float | None = None
+    clip: float | None = None
     norm: Literal["layer", "batch"] = "layer"
     input: Literal["embed", "value"] = "embed"
     width: int = 64
@@ -58,7 +59,7 @@ class Portion:
                     "positions": self.positions,
                 }
             ),
-            optimiser=Optimiser(rate=self.rate, slow_rate=self.slow_rate),
+            optimiser=Optimiser(rate=self.rate, slow_rate=self.slow_rate, clip=self.clip),
             schedule=Schedule(warmup_steps=self.steps // 10),
             batch_size=self.batch_size,
             steps=self.steps,

@@ -19,6 +19,7 @@ LANGUAGE = Portion(
     validate_on=100,
     rate=6e-3,
     slow_rate=1e-3,
+    clip=1.0,
     positions="rotary",
     is_causal=True,
 )

@@ -476,7 +476,7 @@ _ALL = (
     MixerCard(
         name="h-transformer",
         at="h_transformer:HTransformer",
-        title="H-Transformer-1D",
+        title="H-Transformer",
         family="low rank",
         paper="https://arxiv.org/abs/2107.11906",
         year=2021,

@@ -19,6 +19,7 @@ Choice: Y_P is added to P, so its heads share the width of the tokens whatever `
 Choice: their layer norms after the attention, and P has a norm of its own and no feed-forward. Here
         the encoder treats P as it treats tokens: norms before, and a feed-forward behind.
 Choice: all p vectors are used. Their code leaves out as many as the sequence is shorter than p.
+Choice: no rotary positions: packed vectors stand nowhere in the sequence.
 Choice: not causal. Y_P knows the whole sequence; the authors' causal attention is another
         mechanism, which packs by a softplus and adds up what came before each token.
 """

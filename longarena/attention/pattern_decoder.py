@@ -3,7 +3,7 @@
     y_i = sum_j softmax_j(q_i . k_j / sqrt(d)) v_j      j among what the sights show at position i
 
 A mechanism gives one or more sights (`key_values.py`): what its heads keep, and what of that they
-see. Sights of the same heads share one softmax.
+see. Sights of the same heads share one softmax. A token that is shown nothing sees itself.
 
 Cost:   time O(m d) for a token that sees m keys, memory what the sights keep.
 """
@@ -39,20 +39,25 @@ class PatternDecoder(PromptDecoder):
         self.kept = [KeyValues(row, sight) for sight in sights]
 
     def remember(self, x: Tokens) -> None:
-        rows = key_values(self.mixer, x, self.position)
+        self._keep(key_values(self.mixer, x))
+
+    def mix(self, x: Tokens) -> Tokens:
+        newest = key_values(self.mixer, x, self.position)
+        self._keep(newest)
+        q = self.mixer.queries(x, self.position)
+        return self.mixer.merged(torch.cat(list(self._answers(q, newest)), dim=1))
+
+    def _keep(self, rows: Rows) -> None:
         for kept in self.kept:
             kept.keep(rows, self.position)
 
-    def mix(self, x: Tokens) -> Tokens:
-        self.remember(x)
-        q = self.mixer.queries(x, self.position)
-        return self.mixer.merged(torch.cat(list(self._answers(q)), dim=1))
-
-    def _answers(self, q: Heads) -> Iterator[Heads]:
+    def _answers(self, q: Heads, newest: Rows) -> Iterator[Heads]:
         """Answer the heads of every sight, or of several sights together, in their order."""
         for heads, group in groupby(self.kept, key=lambda kept: kept.sight.heads):
             shown = [kept.seen(self.position) for kept in group]
             rows = torch.cat(shown, dim=2) if len(shown) > 1 else shown[0]
+            if rows.shape[2] == 0:
+                rows = newest[:, heads]
             yield self.attend(q[:, heads], *rows.chunk(2, dim=-1))
 
 

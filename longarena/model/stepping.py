@@ -9,8 +9,9 @@ Embedding, norms, feed-forward and head see one position at a time anyway; each 
 that carries what it needs of the past. The result is that of the whole model on the whole sequence,
 up to rounding. Reversible layers go on as two streams, as in training.
 
-Choice: a model whose embedding adds positions, learned or sinusoidal, ends where their table ends.
-        One that adds none can go on for ever, though nobody has trained it on what comes then.
+Choice: a model whose embedding adds positions, learned or sinusoidal, ends where their table ends,
+        and one whose mixers have no decoder of their own where these end. Any other can go on for
+        ever, though nobody has trained it on what comes then.
 """
 
 from copy import copy
@@ -20,6 +21,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from longarena.attention.base import Replay
 from longarena.attention.ops.decoder import Decoder
 from longarena.errors import UserError
 from longarena.model.encoder import Layer, MixingLayer
@@ -55,7 +57,9 @@ class Stepper:
     def most_tokens(self) -> int | None:
         """How many tokens it can read after the start; None if there is no end."""
         position = self.backbone.embedding.position
-        return None if position is None else len(position) - self.backbone.num_prepended
+        ends = [] if position is None else [len(position)]
+        ends += [each.mixer.place.max_length for each in self.decoders if isinstance(each, Replay)]
+        return min(ends) - self.backbone.num_prepended if ends else None
 
     @property
     def num_tokens(self) -> int:
@@ -77,8 +81,8 @@ class Stepper:
         most = self.most_tokens
         if most is not None and self.num_tokens + ids.shape[1] > most:
             raise UserError(
-                f"the positions of this model end after {most:,} tokens; generate fewer, or train "
-                "it with a longer task.length"
+                f"this model reads at most {most:,} tokens; generate fewer, or train it with a "
+                "longer task.length"
             )
         return self._advance(ids)
 

@@ -43,9 +43,11 @@ class TextGenerator:
 
     def __init__(self, model: Model, context: int, sampling: Sampling, seed: int = 0) -> None:
         most = Stepper(model).most_tokens
-        if context < 2 or (most is not None and context > most):
-            end = f"; its positions end after {most:,}" if most is not None else ""
-            raise UserError(f"a context of {context:,} bytes cannot be read by this model{end}")
+        if most is not None and context > most:
+            raise UserError(
+                f"a context of {context:,} bytes is beyond this model, which reads at most "
+                f"{most:,}; choose a smaller one"
+            )
         self.model, self.context, self.sampling, self.seed = model, context, sampling, seed
         self.spent = Spent()
 

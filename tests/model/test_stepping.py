@@ -4,7 +4,8 @@ import pytest
 import torch
 from attention.cases import CAUSAL_CASES, over_mixers
 
-from longarena.attention import MIXERS
+from longarena.attention import MIXERS, Mixer
+from longarena.attention.transformer import Transformer
 from longarena.errors import UserError
 from longarena.model.config import ModelConfig
 from longarena.model.sampling import Sampling
@@ -82,11 +83,19 @@ def test_where_positions_are_added_it_ends_with_them():
     assert stepper.most_tokens == LENGTH
     stepper.start()
     stepper.read(IDS[:1])
-    with pytest.raises(UserError, match="end after 64 tokens"):
+    with pytest.raises(UserError, match="at most 64 tokens"):
         stepper.read(IDS[:1, :1])
 
 
-@pytest.mark.parametrize(("mixer", "positions"), [("s4d", "learned"), ("linear", "rotary")])
+def test_a_mixer_without_a_decoder_of_its_own_ends_too(monkeypatch):
+    monkeypatch.setattr(Transformer, "decoder", Mixer.decoder)
+    stepper = Stepper(build("transformer", positions="rotary"))
+    assert stepper.most_tokens == LENGTH
+
+
+@pytest.mark.parametrize(
+    ("mixer", "positions"), [("transformer", "rotary"), ("transformer-xl", "learned")]
+)
 def test_without_added_positions_it_has_no_end(mixer, positions):
     stepper = Stepper(build(mixer, positions=positions))
     assert stepper.most_tokens is None

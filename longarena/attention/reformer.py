@@ -92,7 +92,7 @@ def hash_digit(rotated: Rotated, count: Int[Tensor, " batch"]) -> Buckets:
     """Find the index of the largest of [rotated, -rotated] in a row's first `count` / 2 columns."""
     half = (count // 2)[:, None, None]
     columns = torch.arange(rotated.shape[-1], device=rotated.device)
-    best = rotated.abs().masked_fill(columns >= half[..., None], -1.0).argmax(-1, keepdim=True)
+    best = rotated.abs().masked_fill_(columns >= half[..., None], -1.0).argmax(-1, keepdim=True)
     return (best + half[..., None] * (rotated.gather(-1, best) < 0)).squeeze(-1)
 
 

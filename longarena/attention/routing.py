@@ -64,13 +64,15 @@ from longarena.seeding import torch_rng
 from longarena.shapes import Heads, Mask, Tokens, Values
 
 Centroids: TypeAlias = Float[Tensor, "heads clusters size"]
+FarHeads: TypeAlias = Float[Tensor, "batch far_heads length size"]
 Scores: TypeAlias = Float[Tensor, "batch heads clusters length"]
 Members: TypeAlias = Int[Tensor, "batch clusters window heads"]
 
 
 def normed(t: Heads) -> Heads:
     """Bring the channels of queries or keys to mean 0 and variance 1."""
-    return F.layer_norm(t, t.shape[-1:], eps=1e-6)
+    # with the heads after the positions, the layout in which they are gathered
+    return F.layer_norm(t.transpose(1, 2), t.shape[-1:], eps=1e-6).transpose(1, 2)
 
 
 def num_clusters(max_length: int) -> int:
@@ -218,12 +220,12 @@ class Routing(Attention[RoutingPlan]):
 
     def plan(self, x: Tokens, mask: Mask) -> RoutingPlan:
         local, causal = self.num_local, self.place.causal
-        q = self._cut(self.query(x))
-        k = self._cut(self.key(x)) if local or not causal else q
-        near = self._near(q[:, :local], k[:, :local], mask) if local else None
-        if causal:
-            return RoutingPlan(near, self._in_turn(q[:, local:], mask))
-        return RoutingPlan(near, self._clustered(q[:, local:], k[:, local:], mask))
+        near_q, far_q = self._near_and_far(self.query(x))
+        has_keys = local > 0 or not causal
+        near_k, far_k = self._near_and_far(self.key(x)) if has_keys else (near_q, far_q)
+        near = self._near(near_q, near_k, mask) if local else None
+        far = self._in_turn(far_q, mask) if causal else self._clustered(far_q, far_k, mask)
+        return RoutingPlan(near, far)
 
     def apply(self, plan: RoutingPlan, v: Values) -> Values:  # type: ignore[override]
         near, far, local = plan.near, plan.far, self.num_local
@@ -243,8 +245,11 @@ class Routing(Attention[RoutingPlan]):
                 self.gathered = sums if self.gathered is None else self.gathered + sums
         return scores
 
-    def _cut(self, x: Tokens) -> Heads:
-        return rearrange(x, "b n (h d) -> b h n d", d=self.place.head_size)
+    def _near_and_far(self, x: Tokens) -> tuple[Heads, FarHeads]:
+        """Cut the channels into local and routed heads; keys may have no routed ones."""
+        heads = rearrange(x, "b n (h d) -> b h n d", d=self.place.head_size)
+        near, far = heads.split((self.num_local, heads.shape[1] - self.num_local), dim=1)
+        return near, far
 
     def _near(self, q: Heads, k: Heads, mask: Mask) -> HeadsPlan:
         pattern = neighbouring_blocks(mask, self.options.block, 1, self.place.causal)

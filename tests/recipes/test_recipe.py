@@ -6,6 +6,7 @@ from longarena.model.config import ModelConfig
 from longarena.recipes.presets import PRESETS, preset
 from longarena.recipes.recipe import Recipe, TaskChoice, build_task, override, replace
 from longarena.tasks import TASKS
+from longarena.tracks import track_of
 
 
 @pytest.fixture
@@ -135,6 +136,19 @@ def test_every_preset_makes_a_complete_recipe_or_none(name, task):
 def test_an_unknown_name_is_answered_with_the_nearest(arguments, answer):
     with pytest.raises(UserError, match=answer):
         preset(*arguments)
+
+
+@pytest.mark.parametrize("mixer", MIXERS)
+@pytest.mark.parametrize("name", ["quick", "cpu"])
+def test_every_causal_mechanism_has_a_recipe_for_texts_and_no_other_has(name, mixer):
+    recipe = PRESETS[name]("enwik8", mixer, 0)
+    assert (recipe is not None) == MIXERS[mixer].card.causal
+    if recipe is None:
+        with pytest.raises(UserError, match=r"which cannot be causal; choose one of transformer, "):
+            preset("enwik8", mixer, name)
+    else:
+        signature = build_task(recipe).signature
+        assert track_of(signature).build(recipe.model, signature, seed=0)
 
 
 @pytest.mark.parametrize("mixer", MIXERS)

@@ -16,6 +16,9 @@ from longarena.recipes.recipe import Optimiser, Recipe, TaskChoice
 from longarena.recipes.schedule import Schedule
 from longarena.tasks.textfile import is_file_name
 
+# they compare no queries with keys that could be rotated, and have no positions of their own
+UNROTATED = {"synthesizer"}
+
 
 @dataclass(frozen=True)
 class Portion:
@@ -42,6 +45,11 @@ class Portion:
         """Tell whether a mixer can do the task; a user's own is not asked before it is built."""
         return not self.is_causal or mixer not in CARDS or CARDS[mixer].causal
 
+    def positions_of(self, mixer: str) -> Literal["learned", "rotary"]:
+        """Return the positions that a mixer is given; not all can be rotated."""
+        is_known = mixer in CARDS and mixer not in UNROTATED
+        return self.positions if is_known else "learned"
+
     def recipe(self, preset: str, task: str, mixer: str, seed: int) -> Recipe:
         """Complete the portion to a recipe."""
         version = version_of(task)
@@ -56,7 +64,7 @@ class Portion:
                     "width": self.width,
                     "mlp_width": self.mlp_width,
                     "num_heads": self.num_heads,
-                    "positions": self.positions,
+                    "positions": self.positions_of(mixer),
                 }
             ),
             optimiser=Optimiser(rate=self.rate, slow_rate=self.slow_rate, clip=self.clip),

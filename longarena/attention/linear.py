@@ -34,7 +34,7 @@ from longarena.attention.ops.kernel import (
     KernelPlan,
     causal_kernel_attention,
     kernel_attention,
-    reciprocal,
+    quotient,
 )
 from longarena.shapes import Mask, Tokens, Values
 
@@ -72,7 +72,7 @@ def normalised_queries(q: Features, k: Features, num_heads: int) -> Features:
     q_heads = rearrange(q, "b n (h d) -> b n h d", h=num_heads)
     total = rearrange(k.sum(dim=1), "b (h d) -> b 1 h d", h=num_heads)
     normaliser = (q_heads * total).sum(dim=-1, keepdim=True)
-    return rearrange(q_heads * reciprocal(normaliser), "b n h d -> b n (h d)")
+    return rearrange(quotient(q_heads, normaliser), "b n h d -> b n (h d)")
 
 
 def projected_state(

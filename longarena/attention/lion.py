@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from longarena.attention.base import Place
 from longarena.attention.ops.decay_scan import ScanPlan, decay_scan
-from longarena.attention.ops.kernel import reciprocal
+from longarena.attention.ops.kernel import normalised, with_ones
 from longarena.attention.ops.projection import projection
 from longarena.shapes import Heads, Mask, Tokens, Values
 
@@ -54,9 +54,8 @@ class LionForm(nn.Module):
         return ScanPlan(q, k, forward, None if self.place.causal else backward)
 
     def apply(self, plan: ScanPlan, v: Values) -> Values:  # type: ignore[override]
-        """Average the values; a column of ones sums the normaliser along with them."""
-        y = decay_scan(plan, F.pad(v, (0, 1), value=1.0))
-        return y[..., :-1] * reciprocal(y[..., -1:])
+        """Average the values."""
+        return normalised(decay_scan(plan, with_ones(v)))
 
     def finish(self, y: Values, x: Tokens) -> Tensor:
         """Put the heads side by side."""

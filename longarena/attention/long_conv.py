@@ -6,8 +6,9 @@ of the others is dropped:
     K = dropout(sign(k) max(|k| - lam, 0))
     y = glu(W gelu(convolve(x, K) + skip x) + bias)
 
-The convolution is computed by Fourier transforms (`ops/fft_convolution.py`). Unless causal, a
-second kernel looks ahead.
+The convolution is computed by Fourier transforms (`ops/fft_convolution.py`), and a second kernel
+looks ahead. When causal there is none, and transforms of parts of the row keep later tokens away
+from earlier ones to the last bit (`ops/causal_convolution.py`).
 
 Paper:  Fu et al. (2023), https://arxiv.org/abs/2302.06646
 Cost:   time O(N log N) per channel and O(N D^2) for the gate, memory O(N D).
@@ -32,6 +33,7 @@ from torch import Tensor, nn
 
 from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
+from longarena.attention.ops.causal_convolution import causal_convolve
 from longarena.attention.ops.convolution import Convolving
 from longarena.attention.ops.fft_convolution import Kernels, fft_convolve
 from longarena.options import Options
@@ -95,8 +97,14 @@ class LongConv(Mixer, Convolving):
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         x = x.masked_fill(~mask[..., None], 0.0)
-        y = fft_convolve(x, self.kernels(x.shape[1])) + self.skip * x
-        return F.glu(self.gate(F.gelu(y)), dim=-1)
+        kernels = self.kernels(x.shape[1])
+        if self.place.causal:
+            return self.gated(causal_convolve(x, kernels[0]), x)
+        return self.gated(fft_convolve(x, kernels), x)
+
+    def gated(self, y: Tokens, x: Tokens) -> Tokens:
+        """Add the skip to what was convolved, and mix the channels."""
+        return F.glu(self.gate(F.gelu(y + self.skip * x)), dim=-1)
 
     def kernels(self, length: int) -> Kernels:
         """Return the weights at every distance below `length`, after threshold and dropout."""

@@ -36,13 +36,17 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
-from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
-from longarena.attention.ops.kernel import KernelPlan, causal_kernel_attention, kernel_attention
-from longarena.attention.ops.visible import visible_keys
+from longarena.attention.kernels import KernelAttention
+from longarena.attention.ops.decay_scan import ScanPlan
+from longarena.attention.ops.decoder import Decoder
+from longarena.attention.ops.kernel import KernelPlan, Sums, with_ones
+from longarena.attention.ops.scan_decoder import ScanDecoder
+from longarena.attention.ops.visible import all_real, visible_keys
 from longarena.options import Options
 from longarena.seeding import torch_rng
-from longarena.shapes import Heads, Mask, Tokens, Values
+from longarena.shapes import Heads, Mask, Tokens
 
 Projection: TypeAlias = Float[Tensor, "features size"]
 # logarithms of what features are divided by
@@ -90,7 +94,7 @@ def running_softmax_features(
         before = largest[:, :, :1]
     largest = torch.maximum(largest, before)
     decays = torch.cat([before, largest[:, :, :-1]], dim=2) - largest
-    return replace(logits.features(largest, mask), decays=decays), largest[:, :, -1:]
+    return replace(logits.features(largest, mask), decays=decays), largest[:, :, -1:].clone()
 
 
 class _Logits:
@@ -104,7 +108,8 @@ class _Logits:
     @torch.no_grad()
     def largest_of_keys(self) -> Scales:
         """Find the largest feature of every key."""
-        return self.k.amax(dim=-1, keepdim=True) - self.half_square
+        largest: Tensor = self.k.amax(dim=-1, keepdim=True) - self.half_square
+        return largest
 
     def features(self, k_largest: Scales, mask: Mask) -> KernelPlan:
         """Divide by the largest feature of the query, and by the given one of the keys."""
@@ -133,8 +138,8 @@ class PerformerOptions(Options):
     redraw_every: int = Field(1000, gt=0)
 
 
-class Performer(Attention[KernelPlan]):
-    """Multi-head `kernel_attention` with random features."""
+class Performer(KernelAttention):
+    """Attention by random features."""
 
     card = CARDS["performer"]
     options_type = PerformerOptions
@@ -153,6 +158,10 @@ class Performer(Attention[KernelPlan]):
         self.draw(0)
         self.register_load_state_dict_post_hook(_forget_draw)  # type: ignore[no-untyped-call]
 
+    @property
+    def num_features(self) -> int:
+        return len(self.projection)
+
     def begin_step(self, step: int) -> None:
         number = step // self.redraw_every
         if number != self.draw_number:
@@ -166,17 +175,33 @@ class Performer(Attention[KernelPlan]):
         self.projection.copy_(orthogonal_directions(num_features, size, rng).float())
         self.draw_number = number
 
-    def plan(self, x: Tokens, mask: Mask) -> KernelPlan:
-        q, k = self.queries(x), self.keys(x)
+    def plan(self, x: Tokens, mask: Mask, first: int = 0) -> KernelPlan:
+        q, k = self.queries(x, first), self.keys(x, first)
         if self.kernel == "relu":
             return relu_features(q, k, self.projection, mask)
         if self.place.causal:
             return running_softmax_features(q, k, self.projection, mask)[0]
         return softmax_features(q, k, self.projection, mask)
 
-    def apply(self, plan: KernelPlan, v: Values) -> Values:  # type: ignore[override]
-        attend = causal_kernel_attention if self.place.causal else kernel_attention
-        return attend(plan, v)
+    def decoder(self, batch: int) -> Decoder:
+        return super().decoder(batch) if self.kernel == "relu" else PerformerDecoder(self, batch)
+
+
+class PerformerDecoder(ScanDecoder):
+    """Carry the largest feature of a key so far, by which the sums are divided, with them."""
+
+    def __init__(self, mixer: Performer, batch: int) -> None:
+        super().__init__(mixer.first_state(batch), self.scaled, mixer.finish)
+        self.mixer = mixer
+        self.largest = self.state.new_full((batch, mixer.place.num_heads, 1, 1), -math.inf)
+
+    def scaled(self, x: Tokens, first: int) -> tuple[ScanPlan, Sums]:
+        """Scale the features of the tokens by the largest up to each of them."""
+        q, k = self.mixer.queries(x, first), self.mixer.keys(x, first)
+        plan, self.largest = running_softmax_features(
+            q, k, self.mixer.projection, all_real(x), self.largest
+        )
+        return plan.scan, with_ones(self.mixer.split(self.mixer.value(x)))
 
 
 def _forget_draw(mixer: Performer, incompatible_keys: object) -> None:

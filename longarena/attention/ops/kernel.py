@@ -33,7 +33,7 @@ Sums = Float[Tensor, "batch heads length value_size_and_one"]
 
 @dataclass(frozen=True)
 class KernelPlan:
-    """The features of queries and keys; a padded key has none. A smaller normaliser is `floor`.
+    """The features of queries and keys; a padded key has none.
 
     When causal, the features of earlier keys may shrink from token to token by `decays`, given as
     logarithms. This cancels in the quotient if queries and later keys are scaled to match.
@@ -41,7 +41,6 @@ class KernelPlan:
 
     q: Heads
     k: Heads
-    floor: float = 0.0
     decays: Float[Tensor, "batch heads length 1"] | None = None
 
     @property
@@ -51,8 +50,8 @@ class KernelPlan:
         return ScanPlan(self.q, self.k, kept if self.decays is None else self.decays)
 
 
-def kernel_attention(plan: KernelPlan, v: Values) -> Values:
-    """Attend from every query to every key in linear time.
+def kernel_attention(plan: KernelPlan, v: Values, floor: float = 0.0) -> Values:
+    """Attend from every query to every key in linear time; a smaller normaliser is `floor`.
 
     >>> q = torch.rand(2, 4, 100, 16)
     >>> kernel_attention(KernelPlan(q, q), torch.randn(2, 4, 100, 8)).shape
@@ -60,12 +59,12 @@ def kernel_attention(plan: KernelPlan, v: Values) -> Values:
     """
     state = plan.k.mT @ v
     normaliser = plan.q @ plan.k.sum(dim=2)[..., None]
-    return quotient(plan.q @ state, normaliser, plan.floor)
+    return quotient(plan.q @ state, normaliser, floor)
 
 
-def causal_kernel_attention(plan: KernelPlan, v: Values) -> Values:
+def causal_kernel_attention(plan: KernelPlan, v: Values, floor: float = 0.0) -> Values:
     """Attend to no later position, with running sums."""
-    return normalised(decay_scan(plan.scan, with_ones(v)), plan.floor)
+    return normalised(decay_scan(plan.scan, with_ones(v)), floor)
 
 
 def with_ones(v: Values) -> Sums:

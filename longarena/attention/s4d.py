@@ -37,7 +37,8 @@ from torch import Tensor, nn
 from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.ops.convolution import Convolving
-from longarena.attention.ops.diagonal_scan import Modes, diagonal_scan
+from longarena.attention.ops.decoder import Decoder, Finished
+from longarena.attention.ops.diagonal_scan import DiagonalDecoder, Modes, diagonal_scan
 from longarena.attention.ops.exponentials import Exponents, Weights, sum_exponentials
 from longarena.attention.ops.fft_convolution import Kernels, fft_convolve
 from longarena.options import Options
@@ -115,7 +116,10 @@ class S4D(Mixer, Convolving):
             return self.gated(diagonal_scan(x, self.modes())[0], x)
         return self.gated(fft_convolve(x, self.kernels(x.shape[1])), x)
 
-    def gated(self, y: Tokens, x: Tokens) -> Tokens:
+    def decoder(self, batch: int) -> Decoder:
+        return Finished(DiagonalDecoder(self.modes(), batch), self.gated)
+
+    def gated(self, y: Tensor, x: Tensor) -> Tensor:
         """Add the skip to what was filtered, and mix the channels."""
         return F.glu(self.gate(F.gelu(y + self.skip * x)), dim=-1)
 

@@ -28,6 +28,7 @@ from einops import rearrange
 from jaxtyping import Float, Num
 from torch import Tensor
 
+from longarena.attention.ops.decoder import Decoder, Token
 from longarena.attention.ops.exponentials import powers
 from longarena.attention.ops.recurrence import recur
 from longarena.shapes import Tokens
@@ -110,14 +111,35 @@ def _last(chunk: Tensor, steps: Tensor, first: Tensor, length: int) -> Tensor:
 def _added(tokens: Tensor, steps: Tensor) -> Tensor:
     """Sum what the tokens of a chunk, one fewer than `steps`, leave to the states at its end."""
     sums = _times(tokens, _numbers(steps[:, :-1].flip(1)))
-    return torch.view_as_complex(sums.unflatten(-1, (-1, 2))) if steps.is_complex() else sums
+    if not steps.is_complex():
+        return sums
+    return torch.view_as_complex(rearrange(sums, "... (n two) -> ... n two", two=2))
 
 
 def _times(x: Tensor, matrices: Float[Tensor, "width in out"]) -> Tensor:
     """Multiply every channel by its matrix; spread over rows, the matrices would be copied."""
-    return (x.flatten(1, -2) @ matrices).unflatten(1, x.shape[1:-1])
+    product: Tensor = x.flatten(1, -2) @ matrices
+    return product.view(*x.shape[:-1], -1)
 
 
 def _numbers(z: Tensor) -> Tensor:
     """Read complex numbers as pairs of real ones."""
     return torch.view_as_real(z.resolve_conj()).flatten(-2) if z.is_complex() else z
+
+
+class DiagonalDecoder(Decoder):
+    """Carry the states of every channel; one token is one step of the recurrence."""
+
+    def __init__(self, modes: Modes, batch: int) -> None:
+        self.modes = modes
+        self.states = modes.weights.new_zeros(batch, *modes.weights.shape)
+
+    def step(self, x: Token) -> Token:
+        self.states = self.modes.transition * self.states + x[..., None]
+        y: Tensor = (self.modes.weights * self.states).sum(dim=-1).real
+        return y
+
+    def read(self, x: Tokens) -> Tokens:
+        y: Tensor
+        y, self.states = diagonal_scan(x, self.modes, self.states)
+        return y

@@ -24,7 +24,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from longarena.attention.ops.convolution import Convolving
-from longarena.attention.ops.diagonal_scan import Modes, diagonal_scan
+from longarena.attention.ops.decoder import Decoder, Finished
+from longarena.attention.ops.diagonal_scan import DiagonalDecoder, Modes, diagonal_scan
 from longarena.attention.ops.fft_convolution import Kernels, fft_convolve
 from longarena.shapes import Mask, Tokens
 
@@ -51,7 +52,11 @@ class MovingAverage(Convolving):
             return self.bent(diagonal_scan(real, self.modes())[0], x)
         return self.bent(fft_convolve(real, self.kernels(x.shape[1])), x)
 
-    def bent(self, y: Tokens, x: Tokens) -> Tokens:
+    def decoder(self, batch: int) -> Decoder:
+        """Begin to smooth token by token; only what looks back can."""
+        return Finished(DiagonalDecoder(self.modes(), batch), self.bent)
+
+    def bent(self, y: Tensor, x: Tensor) -> Tensor:
         """Add the token itself to its average, and bend the sum."""
         return F.silu(y + self.omega * x)
 

@@ -31,6 +31,7 @@ from torch import Tensor
 from longarena.attention.cards import CARDS
 from longarena.attention.kernels import KernelAttention
 from longarena.attention.ops.kernel import KernelPlan
+from longarena.errors import UserError
 from longarena.shapes import Heads, Mask, Tokens
 
 # the cosine and the sine of the angle of every token
@@ -63,8 +64,15 @@ class Cosformer(KernelAttention):
         places = torch.arange(first, first + mask.shape[1], device=mask.device)
         positions = places.to(dtype).expand(mask.shape)
         if self.place.causal:
+            self._check_length(first + mask.shape[1])
             return math.pi / 2 * positions / self.place.max_length
         return math.pi / 2 * positions / mask.sum(dim=1, keepdim=True).clamp_min(1)
+    def _check_length(self, length: int) -> None:
+        if length > self.place.max_length:
+            raise UserError(
+                f"the cosine of cosformer reaches {self.place.max_length:,} tokens; generate "
+                "fewer, or train it with a longer task.length"
+            )
 
 
 def features(x: Heads, waves: Waves) -> Features:

@@ -16,25 +16,21 @@ Choice: nothing is added to the normaliser, and when causal it sums the lower tr
 """
 
 import math
-from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 from einops import rearrange
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from longarena.attention.base import Place
 from longarena.attention.ops.decay_scan import ScanPlan, decay_scan
 from longarena.attention.ops.kernel import Sums, normalised, with_ones
 from longarena.attention.ops.projection import projection
-from longarena.attention.ops.scan_decoder import ScanDecoder, State
+from longarena.attention.ops.scan_decoder import Begin, Finish, ScanDecoder, State
 from longarena.shapes import Heads, Mask, Tokens, Values
 
 SHORTEST_MEMORY = 10
-
-Decays: TypeAlias = Float[Tensor, "batch heads length 1"]
 
 
 class LionForm(nn.Module):
@@ -50,18 +46,18 @@ class LionForm(nn.Module):
 
     def plan(self, x: Tokens, mask: Mask) -> ScanPlan:
         """Compare tokens; the decay of a step is that of the token it comes from."""
-        q, k, decays = self.compared(x)
-        k = k * mask[:, None, :, None].to(k.dtype)
+        leaving = self.begin(x)
+        k, decays = leaving.k * mask[:, None, :, None].to(x.dtype), leaving.forward
         forward, backward = (
             F.pad(decays[:, :, :-1], (0, 0, 1, 0)),
             F.pad(decays[:, :, 1:], (0, 0, 0, 1)),
         )
-        return ScanPlan(q, k, forward, None if self.place.causal else backward)
+        return ScanPlan(leaving.q, k, forward, None if self.place.causal else backward)
 
-    def compared(self, x: Tokens) -> tuple[Heads, Heads, Decays]:
-        """Return queries, keys, and the logarithm of what every token leaves to the next."""
+    def begin(self, x: Tokens) -> ScanPlan:
+        """Compare tokens, with what every one leaves to the next in the place of its decay."""
         q, k = (features(project(x), self.place.num_heads) for project in (self.query, self.key))
-        return q, k, rearrange(F.logsigmoid(self.decay(x)), "b n h -> b h n 1")
+        return ScanPlan(q, k, rearrange(F.logsigmoid(self.decay(x)), "b n h -> b h n 1"))
 
     def apply(self, plan: ScanPlan, v: Values) -> Values:  # type: ignore[override]
         """Average the values."""
@@ -75,23 +71,16 @@ class LionForm(nn.Module):
 class LionDecoder(ScanDecoder):
     """Carry what the last token leaves to the next, which is the decay of that step."""
 
-    def __init__(
-        self,
-        form: LionForm,
-        state: State,
-        values: Callable[[Tokens], Heads],
-        finish: Callable[[Values, Tokens], Tokens],
-    ) -> None:
-        super().__init__(state, self.shifted, lambda sums, x: finish(normalised(sums), x))
-        self.form, self.values = form, values
+    def __init__(self, state: State, begin: Begin, finish: Finish) -> None:
+        super().__init__(state, begin, lambda sums, x: finish(normalised(sums), x))
         self.decay = state.new_zeros(*state.shape[:2], 1, 1)
 
-    def shifted(self, x: Tokens, first: int) -> tuple[ScanPlan, Sums]:
+    def plan(self, x: Tokens) -> tuple[ScanPlan, Sums]:
         """Give every token the decay of the one before it."""
-        q, k, decays = self.form.compared(x)
-        forward = torch.cat([self.decay, decays[:, :, :-1]], dim=2)
-        self.decay = decays[:, :, -1:].clone()
-        return ScanPlan(q, k, forward), with_ones(self.values(x))
+        plan, v = super().plan(x)
+        forward = torch.cat([self.decay, plan.forward[:, :, :-1]], dim=2)
+        self.decay = plan.forward[:, :, -1:].clone()
+        return replace(plan, forward=forward), with_ones(v)
 
 
 def features(x: Tokens, num_heads: int) -> Heads:

@@ -191,13 +191,13 @@ class PerformerDecoder(ScanDecoder):
     """Carry the largest feature of a key so far, by which the sums are divided, with them."""
 
     def __init__(self, mixer: Performer, batch: int) -> None:
-        super().__init__(mixer.first_state(batch), self.scaled, mixer.finish)
+        super().__init__(mixer.first_state(batch), mixer.begin, mixer.finish)
         self.mixer = mixer
         self.largest = self.state.new_full((batch, mixer.place.num_heads, 1, 1), -math.inf)
 
-    def scaled(self, x: Tokens, first: int) -> tuple[ScanPlan, Sums]:
+    def plan(self, x: Tokens) -> tuple[ScanPlan, Sums]:
         """Scale the features of the tokens by the largest up to each of them."""
-        q, k = self.mixer.queries(x, first), self.mixer.keys(x, first)
+        q, k = self.mixer.queries(x, self.length), self.mixer.keys(x, self.length)
         plan, self.largest = running_softmax_features(
             q, k, self.mixer.projection, all_real(x), self.largest
         )

@@ -60,7 +60,7 @@ class _Convolve(torch.autograd.Function):
     def backward(ctx: Any, dy: Channels) -> tuple[Channels, Kernel]:
         x, kernel = ctx.saved_tensors
         size = _channels_at_a_time(x)
-        parts = zip(dy.split(size, dim=1), x.split(size, dim=1), strict=True)
+        parts = zip(torch.split(dy, size, dim=1), torch.split(x, size, dim=1), strict=True)
         dkernel = torch.cat([_correlate(*part) for part in parts])
         return _in_parts(dy.flip(-1), kernel).flip(-1), dkernel
 
@@ -71,7 +71,7 @@ def _channels_at_a_time(x: Channels) -> int:
 
 def _in_parts(x: Channels, kernel: Kernel) -> Channels:
     size = _channels_at_a_time(x)
-    parts = zip(x.split(size, dim=1), kernel.split(size), strict=True)
+    parts = zip(torch.split(x, size, dim=1), torch.split(kernel, size), strict=True)
     return torch.cat([_convolve(*part) for part in parts], dim=1)
 
 
@@ -80,7 +80,8 @@ def _correlate(dy: Channels, x: Channels) -> Kernel:
     length = x.shape[-1]
     points = fast_length(2 * length - 1)
     spectra = torch.fft.rfft(dy, n=points) * torch.fft.rfft(x, n=points).conj()
-    return torch.fft.irfft(spectra.sum(0), n=points)[..., :length]
+    given: Tensor = torch.fft.irfft(spectra.sum(0), n=points)
+    return given[..., :length]
 
 
 def _convolve(x: Channels, kernel: Kernel) -> Channels:
@@ -88,7 +89,8 @@ def _convolve(x: Channels, kernel: Kernel) -> Channels:
     length = x.shape[-1]
     size = min(BLOCK, length)
     x, kernel = (F.pad(t, (0, -length % size)) for t in (x, kernel))
-    y = (x.unflatten(-1, (-1, size)) @ toeplitz(kernel[:, :size]).mT).flatten(-2)
+    blocks = rearrange(x, "b d (k s) -> b d k s", s=size)
+    y: Tensor = (blocks @ toeplitz(kernel[:, :size]).mT).flatten(-2)
     while size < length:
         count = min(GROUP, -(-x.shape[-1] // size))
         y += _from_earlier_blocks(x, kernel, size, count)
@@ -99,7 +101,8 @@ def _convolve(x: Channels, kernel: Kernel) -> Channels:
 def _from_earlier_blocks(x: Channels, kernel: Kernel, size: int, count: int) -> Channels:
     """Find what every token receives from the earlier blocks of its group of `count`."""
     length, points = x.shape[-1], 2 * size
-    groups = F.pad(x, (0, -length % (size * count))).unflatten(-1, (-1, count, size))
+    padded = F.pad(x, (0, -length % (size * count)))
+    groups = rearrange(padded, "b d (g k s) -> b d g k s", k=count, s=size)
     reach = F.pad(kernel, (0, max(0, size * count - length)))[:, : size * count]
     given = torch.fft.rfft(groups[..., :-1, :], n=points)
     # a block and the one after it hold all weights of the distances between two blocks

@@ -63,18 +63,22 @@ def continue_scan(plan: ScanPlan, v: Values, before: State) -> tuple[Values, Sta
 
 
 class ScanDecoder(Decoder):
-    """Carry the state of every head."""
+    """Carry the state of every head; `begin` and `finish` are those of the mixer."""
 
     def __init__(self, state: State, begin: Begin, finish: Finish) -> None:
         self.state = state
         self.begin, self.finish = begin, finish
         self.length = 0
 
+    def plan(self, x: Tokens) -> tuple[ScanPlan, Tensor]:
+        """Say what the next tokens add to the state, and how they read it."""
+        return self.begin(x, self.length)
+
     def step(self, x: Token) -> Token:
         return self.read(x[:, None])[:, 0]
 
     def read(self, x: Tokens) -> Tokens:
-        plan, v = self.begin(x, self.length)
+        plan, v = self.plan(x)
         y, self.state = continue_scan(plan, v, self.state)
         self.length += x.shape[1]
         return self.finish(y, x)

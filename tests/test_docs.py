@@ -11,13 +11,16 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import torch
 from cli.commands import SMALL_WORDS
 from sweep.crews import InlineCrew
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from longarena.attention import Place
 from longarena.cli.main import app
 from longarena.errors import UserError
+from longarena.options import Options
 from longarena.records.folder import read_records
 
 ROOT = Path(__file__).parent.parent
@@ -51,6 +54,18 @@ def test_the_example_mixer_trains_from_the_command_line(own_module, run):
     own_module("add-a-mixer")
     output = run(["train", "listops", "mine:RunningMean", *SMALL_WORDS, "--quiet"])
     assert "test accuracy" in output
+
+
+@torch.no_grad()
+def test_the_example_decoder_gives_what_its_mixer_gives():
+    names = {"__name__": "mine"}
+    exec("".join(blocks(ROOT / "docs/add-a-mixer.md", "python")), names)
+    place = Place(width=8, qkv_width=8, num_heads=1, max_length=20, causal=True)
+    mixer = names["PastMean"](place, Options())
+    x = torch.randn(2, 20, 8)
+    expected = mixer(x, torch.ones(2, 20, dtype=torch.bool))
+    torch.testing.assert_close(mixer.start(2).read(x), expected)
+    assert mixer.state_bytes(20) == 8 * 4
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
-import torch
 from einops import rearrange
 from torch import Tensor, nn
 
@@ -32,6 +31,7 @@ from longarena.attention.ops.choices import Choices
 from longarena.attention.ops.decoder import Decoder, Token
 from longarena.attention.ops.projection import projection
 from longarena.attention.ops.rotary import rotate_by_position
+from longarena.attention.ops.visible import all_real
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -179,8 +179,7 @@ class Replay(Decoder):
 
     def read(self, x: Tokens) -> Tokens:
         tokens = self.tokens.extend(x)
-        mask = torch.ones(tokens.shape[:2], dtype=torch.bool, device=x.device)
-        mixed: Tensor = self.mixer(tokens, mask)
+        mixed: Tensor = self.mixer(tokens, all_real(tokens))
         return mixed[:, -x.shape[1] :]
 
 

@@ -28,45 +28,51 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from longarena.attention.base import Attention
 from longarena.attention.cards import CARDS
-from longarena.attention.ops.kernel import (
-    KernelPlan,
-    causal_kernel_attention,
-    kernel_attention,
-)
-from longarena.shapes import Heads, Mask, Tokens, Values
-
-FLOOR = 1e-6
+from longarena.attention.kernels import KernelAttention
+from longarena.attention.ops.kernel import KernelPlan
+from longarena.errors import UserError
+from longarena.shapes import Heads, Mask, Tokens
 
 # the cosine and the sine of the angle of every token
 Waves: TypeAlias = Float[Tensor, "batch length 2"]
 Features: TypeAlias = Float[Tensor, "batch heads length features"]
 
 
-class Cosformer(Attention[KernelPlan]):
-    """Multi-head `kernel_attention` of rectified features; it has no other parameters."""
+class Cosformer(KernelAttention):
+    """Attention by rectified features; it has no parameters beyond the projections."""
 
     card = CARDS["cosformer"]
     takes_rotary = True
+    floor = 1e-6
 
-    def plan(self, x: Tokens, mask: Mask) -> KernelPlan:
-        q, k = self.queries(x), self.keys(x)
-        angles = self.angles(mask, torch.promote_types(q.dtype, torch.float32))
+    @property
+    def num_features(self) -> int:
+        return 2 * self.place.head_size
+
+    def plan(self, x: Tokens, mask: Mask, first: int = 0) -> KernelPlan:
+        q, k = self.queries(x, first), self.keys(x, first)
+        angles = self.angles(mask, torch.promote_types(q.dtype, torch.float32), first)
         waves = torch.stack([angles.cos(), angles.sin()], dim=-1).to(q.dtype)
         heard = waves * mask[..., None]
-        return KernelPlan(features(q, waves), features(k, heard), floor=FLOOR)
+        return KernelPlan(features(q, waves), features(k, heard))
 
-    def angles(self, mask: Mask, dtype: torch.dtype) -> Float[Tensor, "batch length"]:
+    def angles(
+        self, mask: Mask, dtype: torch.dtype, first: int = 0
+    ) -> Float[Tensor, "batch length"]:
         """Give the angle of every token: 0 at the beginning, pi/2 just behind the end."""
-        positions = torch.arange(mask.shape[1], device=mask.device).to(dtype).expand(mask.shape)
+        places = torch.arange(first, first + mask.shape[1], device=mask.device)
+        positions = places.to(dtype).expand(mask.shape)
         if self.place.causal:
+            self._check_length(first + mask.shape[1])
             return math.pi / 2 * positions / self.place.max_length
         return math.pi / 2 * positions / mask.sum(dim=1, keepdim=True).clamp_min(1)
-
-    def apply(self, plan: KernelPlan, v: Values) -> Values:  # type: ignore[override]
-        attend = causal_kernel_attention if self.place.causal else kernel_attention
-        return attend(plan, v)
+    def _check_length(self, length: int) -> None:
+        if length > self.place.max_length:
+            raise UserError(
+                f"the cosine of cosformer reaches {self.place.max_length:,} tokens; generate "
+                "fewer, or train it with a longer task.length"
+            )
 
 
 def features(x: Heads, waves: Waves) -> Features:

@@ -25,10 +25,13 @@ from torch import Tensor, nn
 
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
-from longarena.attention.lion import LionForm
+from longarena.attention.lion import LionDecoder, LionForm
 from longarena.attention.ops.decay_scan import ScanPlan, decay_scan
+from longarena.attention.ops.decoder import Decoder
 from longarena.attention.ops.gated_norm import GatedNorm
 from longarena.attention.ops.projection import projection
+from longarena.attention.ops.scan_decoder import ScanDecoder
+from longarena.attention.ops.visible import all_real
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens, Values
@@ -70,6 +73,10 @@ class GatedForm(nn.Module):
         decays = F.logsigmoid(self.decay(x)) / self.tau
         forward, *backward = torch.split(decays, self.key.out_features, dim=-1)
         return ScanPlan(q, k * scale, self.split(forward), *map(self.split, backward))
+
+    def begin(self, x: Tokens) -> ScanPlan:
+        """Compare tokens that follow on others."""
+        return self.plan(x, all_real(x))
 
     def apply(self, plan: ScanPlan, v: Values) -> Values:  # type: ignore[override]
         """Scan in one direction, or in both, where the scan counts the present token once."""
@@ -122,9 +129,24 @@ class GatedLinearAttention(Attention[ScanPlan]):
         return self.form.apply(plan, v)
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
-        y = self.apply(self.plan(x, mask), self.split(self.value(x)))
+        return self.finish(self.apply(self.plan(x, mask), self.split(self.value(x))), x)
+
+    def finish(self, y: Values, x: Tokens) -> Tokens:
+        """Do what follows on the mixing in this form, and project the result."""
         mixed: Tensor = self.output(self.form.finish(y, x))
         return mixed
+
+    def decoder(self, batch: int) -> Decoder:
+        heads, size = self.place.num_heads, self.place.head_size
+        if isinstance(self.form, LionForm):
+            state = self.zeros(batch, heads, size, size + 1)
+            return LionDecoder(state, self.begin, self.finish)
+        state = self.zeros(batch, heads, self.form.key.out_features // heads, size)
+        return ScanDecoder(state, self.begin, self.finish)
+
+    def begin(self, x: Tokens, first: int) -> tuple[ScanPlan, Values]:
+        """Say what the tokens add to the state, and how they read it."""
+        return self.form.begin(x), self.split(self.value(x))
 
 
 def key_width(place: Place, expansion: float) -> int:

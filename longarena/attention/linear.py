@@ -28,15 +28,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from longarena.attention.base import Attention
 from longarena.attention.cards import CARDS
-from longarena.attention.ops.kernel import (
-    KernelPlan,
-    causal_kernel_attention,
-    kernel_attention,
-    reciprocal,
-)
-from longarena.shapes import Mask, Tokens, Values
+from longarena.attention.kernels import KernelAttention
+from longarena.attention.ops.kernel import KernelPlan, quotient
+from longarena.shapes import Mask, Tokens
 
 Features: TypeAlias = Float[Tensor, "batch length features"]
 
@@ -72,7 +67,7 @@ def normalised_queries(q: Features, k: Features, num_heads: int) -> Features:
     q_heads = rearrange(q, "b n (h d) -> b n h d", h=num_heads)
     total = rearrange(k.sum(dim=1), "b (h d) -> b 1 h d", h=num_heads)
     normaliser = (q_heads * total).sum(dim=-1, keepdim=True)
-    return rearrange(q_heads * reciprocal(normaliser), "b n h d -> b n (h d)")
+    return rearrange(quotient(q_heads, normaliser), "b n h d -> b n (h d)")
 
 
 def projected_state(
@@ -85,12 +80,15 @@ def projected_state(
     return rearrange(state, "b h d w -> b (h d) w")
 
 
-class LinearAttention(Attention[KernelPlan]):
-    """Multi-head `kernel_attention`; it has no parameters beyond the projections."""
+class LinearAttention(KernelAttention):
+    """Attention by positive features; it has no parameters beyond the projections."""
 
     card = CARDS["linear"]
-
     takes_rotary = True
+
+    @property
+    def num_features(self) -> int:
+        return self.place.head_size
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         if self.place.causal:
@@ -99,16 +97,15 @@ class LinearAttention(Attention[KernelPlan]):
         state = projected_state(k, x, self.value.weight, self.output.weight, self.place.num_heads)
         return normalised_queries(q, k, self.place.num_heads) @ state
 
-    def features(self, x: Tokens, mask: Mask) -> tuple[Features, Features]:
+    def features(self, x: Tokens, mask: Mask, first: int = 0) -> tuple[Features, Features]:
         """Return the features of queries and keys, with the heads side by side."""
-        q, k = (rearrange(t, "b h n d -> b n (h d)") for t in (self.queries(x), self.keys(x)))
+        q, k = self.query(x), self.key(x)
+        if self.place.rotary:
+            heads = (self.rotated(self.split(t), first) for t in (q, k))
+            q, k = (rearrange(t, "b h n d -> b n (h d)") for t in heads)
         # what a padded query would find is never looked at
         return positive_features(q), positive_features(k, mask)
 
-    def plan(self, x: Tokens, mask: Mask) -> KernelPlan:
-        q, k = self.features(x, mask)
+    def plan(self, x: Tokens, mask: Mask, first: int = 0) -> KernelPlan:
+        q, k = self.features(x, mask, first)
         return KernelPlan(self.split(q), self.split(k))
-
-    def apply(self, plan: KernelPlan, v: Values) -> Values:  # type: ignore[override]
-        attend = causal_kernel_attention if self.place.causal else kernel_attention
-        return attend(plan, v)

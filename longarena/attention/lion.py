@@ -16,6 +16,7 @@ Choice: nothing is added to the normaliser, and when causal it sums the lower tr
 """
 
 import math
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -24,8 +25,9 @@ from torch import Tensor, nn
 
 from longarena.attention.base import Place
 from longarena.attention.ops.decay_scan import ScanPlan, decay_scan
-from longarena.attention.ops.kernel import reciprocal
+from longarena.attention.ops.kernel import Sums, normalised, with_ones
 from longarena.attention.ops.projection import projection
+from longarena.attention.ops.scan_decoder import Begin, Finish, ScanDecoder, State
 from longarena.shapes import Heads, Mask, Tokens, Values
 
 SHORTEST_MEMORY = 10
@@ -44,23 +46,41 @@ class LionForm(nn.Module):
 
     def plan(self, x: Tokens, mask: Mask) -> ScanPlan:
         """Compare tokens; the decay of a step is that of the token it comes from."""
-        q, k = (features(project(x), self.place.num_heads) for project in (self.query, self.key))
-        k = k * mask[:, None, :, None].to(k.dtype)
-        decays = rearrange(F.logsigmoid(self.decay(x)), "b n h -> b h n 1")
+        leaving = self.begin(x)
+        k, decays = leaving.k * mask[:, None, :, None].to(x.dtype), leaving.forward
         forward, backward = (
             F.pad(decays[:, :, :-1], (0, 0, 1, 0)),
             F.pad(decays[:, :, 1:], (0, 0, 0, 1)),
         )
-        return ScanPlan(q, k, forward, None if self.place.causal else backward)
+        return ScanPlan(leaving.q, k, forward, None if self.place.causal else backward)
+
+    def begin(self, x: Tokens) -> ScanPlan:
+        """Compare tokens, with what every one leaves to the next in the place of its decay."""
+        q, k = (features(project(x), self.place.num_heads) for project in (self.query, self.key))
+        return ScanPlan(q, k, rearrange(F.logsigmoid(self.decay(x)), "b n h -> b h n 1"))
 
     def apply(self, plan: ScanPlan, v: Values) -> Values:  # type: ignore[override]
-        """Average the values; a column of ones sums the normaliser along with them."""
-        y = decay_scan(plan, F.pad(v, (0, 1), value=1.0))
-        return y[..., :-1] * reciprocal(y[..., -1:])
+        """Average the values."""
+        return normalised(decay_scan(plan, with_ones(v)))
 
     def finish(self, y: Values, x: Tokens) -> Tensor:
         """Put the heads side by side."""
         return rearrange(y, "b h n d -> b n (h d)")
+
+
+class LionDecoder(ScanDecoder):
+    """Carry what the last token leaves to the next, which is the decay of that step."""
+
+    def __init__(self, state: State, begin: Begin, finish: Finish) -> None:
+        super().__init__(state, begin, lambda sums, x: finish(normalised(sums), x))
+        self.decay = state.new_zeros(*state.shape[:2], 1, 1)
+
+    def plan(self, x: Tokens) -> tuple[ScanPlan, Sums]:
+        """Give every token the decay of the one before it."""
+        plan, v = super().plan(x)
+        forward = torch.cat([self.decay, plan.forward[:, :, :-1]], dim=2)
+        self.decay = plan.forward[:, :, -1:].clone()
+        return replace(plan, forward=forward), with_ones(v)
 
 
 def features(x: Tokens, num_heads: int) -> Heads:

@@ -6,8 +6,9 @@ of the others is dropped:
     K = dropout(sign(k) max(|k| - lam, 0))
     y = glu(W gelu(convolve(x, K) + skip x) + bias)
 
-The convolution is computed by Fourier transforms (`ops/fft_convolution.py`). Unless causal, a
-second kernel looks ahead.
+The convolution is computed by Fourier transforms (`ops/fft_convolution.py`), and a second kernel
+looks ahead. When causal there is none, and transforms of parts of the row keep later tokens away
+from earlier ones to the last bit (`ops/causal_convolution.py`).
 
 Paper:  Fu et al. (2023), https://arxiv.org/abs/2302.06646
 Cost:   time O(N log N) per channel and O(N D^2) for the gate, memory O(N D).
@@ -32,7 +33,10 @@ from torch import Tensor, nn
 
 from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
+from longarena.attention.ops.cache import Cache
+from longarena.attention.ops.causal_convolution import causal_convolve
 from longarena.attention.ops.convolution import Convolving
+from longarena.attention.ops.decoder import Decoder, Finished, Token
 from longarena.attention.ops.fft_convolution import Kernels, fft_convolve
 from longarena.options import Options
 from longarena.seeding import torch_rng
@@ -95,8 +99,17 @@ class LongConv(Mixer, Convolving):
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         x = x.masked_fill(~mask[..., None], 0.0)
-        y = fft_convolve(x, self.kernels(x.shape[1])) + self.skip * x
-        return F.glu(self.gate(F.gelu(y)), dim=-1)
+        kernels = self.kernels(x.shape[1])
+        if self.place.causal:
+            return self.gated(causal_convolve(x, kernels[0]), x)
+        return self.gated(fft_convolve(x, kernels), x)
+
+    def decoder(self, batch: int) -> Decoder:
+        return Finished(LongConvDecoder(self, batch), self.gated)
+
+    def gated(self, y: Tensor, x: Tensor) -> Tensor:
+        """Add the skip to what was convolved, and mix the channels."""
+        return F.glu(self.gate(F.gelu(y + self.skip * x)), dim=-1)
 
     def kernels(self, length: int) -> Kernels:
         """Return the weights at every distance below `length`, after threshold and dropout."""
@@ -109,3 +122,30 @@ class LongConv(Mixer, Convolving):
         rng = torch_rng(self.place.seed, "kernel dropout", self.place.layer, step)
         kept = torch.empty(self.kernel.shape, dtype=torch.bool)
         return kept.bernoulli_(1 - self.options.kernel_dropout, generator=rng)
+
+
+class LongConvDecoder(Decoder):
+    """Keep all tokens: a kernel that is learnt weight by weight has no smaller state.
+
+    Each new token is one weighted sum over all of them; several at once are a convolution. Beyond
+    the length of the kernel, the oldest tokens are forgotten.
+    """
+
+    def __init__(self, mixer: LongConv, batch: int) -> None:
+        self.mixer = mixer
+        longest = mixer.place.max_length
+        self.tokens = Cache(mixer.zeros(batch, mixer.place.width), limit=longest)
+        # the weight of the oldest token first; in a tuple, for it is computed and not carried
+        self.weights = (mixer.kernels(longest)[0].flip(-1).T.contiguous(),)
+
+    def step(self, x: Token) -> Token:
+        tokens = self.tokens.append(x)
+        y: Tensor = (tokens * self.weights[0][-tokens.shape[1] :]).sum(dim=1)
+        return y
+
+    def read(self, x: Tokens) -> Tokens:
+        if len(self.tokens) + x.shape[1] > len(self.weights[0]):
+            return super().read(x)
+        tokens = self.tokens.extend(x)
+        convolved: Tensor = causal_convolve(tokens, self.mixer.kernels(tokens.shape[1])[0])
+        return convolved[:, -x.shape[1] :]

@@ -32,7 +32,8 @@ from torch import Tensor, nn
 
 from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
-from longarena.attention.ops.state_space import Inward, Transition, lecun_linear, run_system
+from longarena.attention.ops.decoder import Decoder, Finished
+from longarena.attention.ops.state_space import System, SystemDecoder, lecun_linear, run_system
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens
 
@@ -85,12 +86,19 @@ class LRU(Mixer):
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         u = x.masked_fill(~mask[..., None], 0.0)
-        y = run_system(u, *self.system(), torch.view_as_complex(self.c))
+        return self.gated(run_system(u, self.system()), u)
+
+    def decoder(self, batch: int) -> Decoder:
+        return Finished(SystemDecoder(self.system(), batch), self.gated)
+
+    def gated(self, y: Tensor, u: Tensor) -> Tensor:
+        """Add the skip to the answers of the recurrence, and gate every token by itself."""
         answer: Tensor = F.glu(self.gate(F.gelu(y.addcmul(self.skip, u))), dim=-1)
         return answer
 
-    def system(self) -> tuple[Transition, Inward]:
-        """Return the transition and the scaled input matrix."""
+    def system(self) -> System:
+        """Return the recurrence with its scaled input matrix."""
         transition = torch.complex(-self.nu.exp(), self.theta.exp()).exp()
         scaled = self.log_gamma.exp()[:, None, None] * self.b
-        return transition, torch.view_as_complex(scaled)
+        inward, outward = torch.view_as_complex(scaled), torch.view_as_complex(self.c)
+        return System(transition, inward, outward)

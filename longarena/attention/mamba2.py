@@ -27,17 +27,18 @@ Choice: A, dt_bias and skip are slow; the authors spare them the weight decay, a
 """
 
 import math
-from collections.abc import Sequence
 from typing import Literal
 
 import torch
 import torch.nn.functional as F
+from einops import rearrange
 from jaxtyping import Float
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
 from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
+from longarena.attention.ops.decoder import Decoder, Token
 from longarena.attention.ops.gated_norm import EPSILON, GatedNorm
 from longarena.attention.ops.selective_scan import (
     CHUNK,
@@ -46,6 +47,7 @@ from longarena.attention.ops.selective_scan import (
     Selection,
     Shared,
     Walk,
+    continue_selective_scan,
     selective_scan,
 )
 from longarena.attention.ops.short_convolution import ShortConvolution
@@ -116,10 +118,27 @@ class Mamba2(Mixer):
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         real = mask[..., None]
         z, xbc, *dts = self.input(x.masked_fill(~real, 0.0)).split(self.parts, dim=-1)
-        v, *bc = self.convolution(xbc).split(self.convolved, dim=-1)
-        v = v.unflatten(-1, (len(self.skip), -1))
-        dts = [F.softplus(dt + self.dt_bias).masked_fill(~real, 0.0) for dt in dts]
-        y = self.scan(v, bc, dts)
+        v, *bc = self.cut(self.convolution(xbc))
+        dts = [self.time_step(dt).masked_fill(~real, 0.0) for dt in dts]
+        selections = map(self.selection, bc[::2], bc[1::2], dts)
+        y = selective_scan(v, *zip(selections, self.walks, strict=True))
+        return self.finish(y, v, z)
+
+    def cut(self, xbc: Tokens) -> list[Tensor]:
+        """Cut what was convolved into the heads of the values, keys and queries."""
+        v, *bc = torch.split(xbc, self.convolved, dim=-1)
+        return [rearrange(v, "b n (h d) -> b n h d", h=len(self.skip)), *bc]
+
+    def time_step(self, dt: PerHead) -> PerHead:
+        """Make the time steps positive."""
+        return F.softplus(dt + self.dt_bias)
+
+    def selection(self, b: Shared, c: Shared, dt: PerHead) -> Selection:
+        """Say what a scan writes to its states, how it reads them and how fast they fade."""
+        return Selection(q=c, k=b, dt=dt, logs=-self.log_decay.exp() * dt)
+
+    def finish(self, y: HeadValues, v: HeadValues, z: Tensor) -> Tokens:
+        """Add what the token says itself, norm and gate the result, and project it."""
         if self.place.causal:
             y = y + self.skip[:, None] * v
             mixed = self.norm(y.flatten(-2) * F.silu(z))
@@ -129,18 +148,36 @@ class Mamba2(Mixer):
         result: Tensor = self.output(mixed)
         return result
 
-    def scan(self, v: HeadValues, bc: Sequence[Shared], dts: Sequence[PerHead]) -> HeadValues:
-        """Read what the states keep: of a token and those before it, or of all but itself."""
-        scans = [
-            (Selection(q=c, k=b, dt=dt, logs=-self.log_decay.exp() * dt), walk)
-            for b, c, dt, walk in zip(bc[::2], bc[1::2], dts, self.walks, strict=True)
-        ]
-        return selective_scan(v, *scans)
+    def decoder(self, batch: int) -> Decoder:
+        return Mamba2Decoder(self, batch)
 
     def diagonal(self, v: HeadValues) -> Float[Tensor, "batch length heads 1"]:
         """Weigh the token itself."""
         weights: Tensor = self.skip_map(v.flatten(-2)) + self.skip
         return weights[..., None]
+
+
+class Mamba2Decoder(Decoder):
+    """Carry the last tokens before the convolution, and the state of every head."""
+
+    def __init__(self, mixer: Mamba2, batch: int) -> None:
+        self.mixer = mixer
+        inner, size, _ = mixer.convolved
+        heads = len(mixer.skip)
+        self.tail = mixer.convolution.first_tail(batch)
+        self.state = mixer.zeros(batch, size, heads, inner // heads)
+
+    def step(self, x: Token) -> Token:
+        return self.read(x[:, None])[:, 0]
+
+    def read(self, x: Tokens) -> Tokens:
+        mixer = self.mixer
+        z, xbc, dt = mixer.input(x).split(mixer.parts, dim=-1)
+        convolved, self.tail = mixer.convolution.carry_on(xbc, self.tail)
+        v, b, c = mixer.cut(convolved)
+        selection = mixer.selection(b, c, mixer.time_step(dt))
+        y, self.state = continue_selective_scan(v, selection, mixer.walks[0], self.state)
+        return mixer.finish(y, v, z)
 
 
 def head_size(inner: int, asked: int | Literal["auto"]) -> int:

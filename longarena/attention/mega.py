@@ -26,6 +26,8 @@ Choice: what passes the reset gate is computed again in the backward pass, which
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Literal
 
 import torch
@@ -38,21 +40,29 @@ from torch.utils.checkpoint import checkpoint
 from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.ops.blocks import cut, cut_mask, join
+from longarena.attention.ops.cache import Cache
+from longarena.attention.ops.decoder import Decoder, Token
 from longarena.attention.ops.distance_bias import (
+    Answers,
     Logits,
     Points,
+    Queries,
+    Said,
     Seen,
     View,
     Weighing,
     attend_by_distance,
 )
 from longarena.attention.ops.moving_average import MovingAverage
-from longarena.attention.ops.visible import visible_keys
+from longarena.attention.ops.visible import all_real, visible_keys
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens
 
 Shared = Float[Tensor, "batch length z"]
 Hidden = Float[Tensor, "batch length hidden"]
+
+# from queries, keys and values to answers
+Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 STANDARD_DEVIATION = 0.02
 
@@ -60,7 +70,7 @@ STANDARD_DEVIATION = 0.02
 class Softmax(Weighing):
     """Weights that add up to 1."""
 
-    def scaled(self, q: Points, seen: Seen, causal: bool) -> Points:
+    def scaled(self, q: Queries, seen: Seen, causal: bool) -> Queries:
         return q / math.sqrt(q.shape[-1])
 
     def weights(self, logits: Logits) -> Logits:
@@ -80,9 +90,9 @@ class Laplace(Weighing):
     MEAN: ClassVar[float] = 0.707107
     DEVIATION: ClassVar[float] = 0.282095
 
-    def scaled(self, q: Points, seen: Seen, causal: bool) -> Points:
+    def scaled(self, q: Queries, seen: Seen, causal: bool) -> Queries:
         # no normaliser divides the weights by the number of keys, so this does
-        count = seen.cumsum(dim=1) if causal else seen.sum(dim=1, keepdim=True)
+        count = seen.cumsum(dim=1)[:, -q.shape[1] :] if causal else seen.sum(dim=1, keepdim=True)
         return q / count[..., None]
 
     def weights(self, logits: Logits) -> Logits:
@@ -130,27 +140,96 @@ class Mega(Mixer):
         self.bias = nn.Parameter(STANDARD_DEVIATION * torch.randn(2 * self.reach - 1))
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
-        update, z, reset, candidate = self.mixed(self.ema(x, mask)).split(self.sizes, dim=-1)
-        read = self.attend(F.silu(z), F.silu(self.value(x)), mask)
+        return self.mix(x, self.ema(x, mask), partial(self.attend_in_chunks, mask=mask))
+
+    def mix(self, x: Tokens, averages: Tokens, attend: Attend) -> Tokens:
+        """Attend to the averages, and gate what was read."""
+        update, z, reset, candidate = self.mixed(averages).split(self.sizes, dim=-1)
+        shared = F.silu(z)
+        q, k = (shared * gamma + beta for gamma, beta in zip(self.gamma, self.beta, strict=True))
+        read = attend(q, k, F.silu(self.value(x)))
         told = checkpoint(self.tell, reset, read, use_reentrant=False, preserve_rng_state=False)
         y: Tensor = update.sigmoid() * (F.silu(candidate + told) - x)
         return y
 
-    def attend(self, z: Shared, v: Hidden, mask: Mask) -> Hidden:
+    def attend_in_chunks(self, q: Shared, k: Shared, v: Hidden, mask: Mask) -> Hidden:
         """Let every token read the values of its chunk."""
         batch, length = mask.shape
         chunk = min(self.reach, length)
-        q, k = (z * gamma + beta for gamma, beta in zip(self.gamma, self.beta, strict=True))
         q, k, v = (cut(t[:, None], chunk)[:, 0] for t in (q, k, v))
         seen = visible_keys(cut_mask(mask, chunk)[:, 0, 0])
-        biases = self.bias[self.reach - chunk : self.reach + chunk - 1]
-        y = attend_by_distance(q, k, v, View(biases, seen, self.place.causal, self.weighing))
-        return join(y[:, None], batch, length)[:, 0]
+        return join(self.attend(q, k, v, seen)[:, None], batch, length)[:, 0]
+
+    def attend(self, q: Queries, k: Points, v: Said, seen: Seen) -> Answers:
+        """Let the last tokens of pieces that are not longer than a chunk read their values."""
+        length = k.shape[1]
+        biases = self.bias[self.reach - length : self.reach + length - 1]
+        view = View(biases, seen, self.place.causal, self.weighing)
+        return attend_by_distance(q, k, v, view)
+
+    def attend_from_last(self, q: Queries, k: Points, v: Said) -> Answers:
+        """Let the last token of a piece read all of it, without blocks and hidden keys."""
+        q = self.weighing.scaled(q, all_real(k), causal=True)
+        biases = self.bias[self.reach - k.shape[1] : self.reach]
+        return self.weighing.weights(torch.baddbmm(biases, q, k.mT)) @ v
+
+    def place_in_chunk(self, length: int) -> int:
+        """Say how many of the first `length` tokens are in the chunk of the last one."""
+        return length - max(0, length - 1) // self.reach * self.reach
+
+    def decoder(self, batch: int) -> Decoder:
+        return MegaDecoder(self, batch)
 
     def tell(self, reset: Hidden, read: Hidden) -> Tokens:
         """Let what was read through the reset gate, and back to the width of the tokens."""
         y: Tensor = self.output(F.silu(reset) * read)
         return y
+
+
+class MegaDecoder(Decoder):
+    """Carry the moving average, and the keys and values of the chunk that is being read."""
+
+    def __init__(self, mixer: Mega, batch: int) -> None:
+        self.mixer = mixer
+        self.average = mixer.ema.decoder(batch)
+        _, z, hidden, _ = mixer.sizes
+        self.k, self.v = (
+            Cache(mixer.zeros(batch, size), rows_of=mixer.place_in_chunk) for size in (z, hidden)
+        )
+
+    def step(self, x: Token) -> Token:
+        averages = self.average.step(x)
+        return self.mixer.mix(x[:, None], averages[:, None], self.attend)[:, 0]
+
+    def read(self, x: Tokens) -> Tokens:
+        return self.mixer.mix(x, self.average.read(x), self.attend)
+
+    def attend(self, q: Shared, k: Shared, v: Hidden) -> Hidden:
+        """Attend in the chunk that is open, then in those that follow, all at once."""
+        if len(self.k) == self.mixer.reach:
+            self.k.clear()
+            self.v.clear()
+        room = self.mixer.reach - len(self.k)
+        answers = [self.attend_in_open_chunk(*(t[:, :room] for t in (q, k, v)))]
+        if q.shape[1] > room:
+            q, k, v = (t[:, room:] for t in (q, k, v))
+            answers.append(self.mixer.attend_in_chunks(q, k, v, all_real(q)))
+            self.keep_last_chunk(k, v)
+        return torch.cat(answers, dim=1)
+
+    def attend_in_open_chunk(self, q: Shared, k: Shared, v: Hidden) -> Hidden:
+        """Add tokens to the chunk, and let them read it."""
+        keys, values = self.k.extend(k), self.v.extend(v)
+        if q.shape[1] > 1:
+            return self.mixer.attend(q, keys, values, all_real(keys))
+        return self.mixer.attend_from_last(q, keys, values)
+
+    def keep_last_chunk(self, k: Shared, v: Hidden) -> None:
+        """Go on with the last of the chunks, full or not."""
+        kept = self.mixer.place_in_chunk(k.shape[1])
+        for cache, rows in ((self.k, k), (self.v, v)):
+            cache.clear()
+            cache.extend(rows[:, -kept:])
 
 
 def _linear(width_in: int, width_out: int) -> nn.Linear:

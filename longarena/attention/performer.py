@@ -16,14 +16,19 @@ Cost:   time O(N m d), memory O(N m + m d), per head. The error falls like 1 / s
 Choice: factors that cancel in the quotient are left out or chosen freely: a query's |q|^2 / 2 is
         dropped, its largest feature is scaled to 1, and so is the largest of a row's real keys. The
         gradient treats these scales as constants, and none depends on padding or on other rows.
-        They cancel when causal too, though a later key then sets the scale of earlier ones.
+Choice: when causal, a key is scaled by the largest up to it, and what was summed before shrinks
+        when a larger one comes, as in an online softmax. The release scales all keys of a row by
+        the largest of them, and a later key so large that earlier ones vanish then shows.
+Choice: in single precision a query whose products with all keys are below 4e-31 answers less than
+        it should, down to nothing. At the start, with standard normal tokens of width 256, none
+        does; with tokens ten times as large, 2 % do.
 Choice: no constant is added to the softmax features (the release adds 1e-6 to each).
 Choice: one projection serves all heads of a layer. It is a function of (seed, layer, draw) with
         draw = step // redraw_every, and is saved with the weights: what was trained is evaluated.
 """
 
 import math
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import torch
@@ -31,15 +36,21 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
-from longarena.attention.base import Attention, Mixer, Place
+from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
-from longarena.attention.ops.kernel import KernelPlan, causal_kernel_attention, kernel_attention
-from longarena.attention.ops.visible import visible_keys
+from longarena.attention.kernels import KernelAttention
+from longarena.attention.ops.decay_scan import ScanPlan
+from longarena.attention.ops.decoder import Decoder
+from longarena.attention.ops.kernel import KernelPlan, Sums, with_ones
+from longarena.attention.ops.scan_decoder import ScanDecoder
+from longarena.attention.ops.visible import all_real, visible_keys
 from longarena.options import Options
 from longarena.seeding import torch_rng
-from longarena.shapes import Heads, Mask, Tokens, Values
+from longarena.shapes import Heads, Mask, Tokens
 
 Projection: TypeAlias = Float[Tensor, "features size"]
+# logarithms of what features are divided by
+Scales: TypeAlias = Float[Tensor, "batch heads #length 1"]
 
 RELU_EPSILON = 1e-3
 
@@ -64,20 +75,50 @@ def orthogonal_directions(num_features: int, size: int, rng: torch.Generator) ->
 
 def softmax_features(q: Heads, k: Heads, projection: Projection, mask: Mask) -> KernelPlan:
     """Return positive features whose products estimate exp(q . k / sqrt(d)), up to a constant."""
-    directions = projection.T * q.shape[-1] ** -0.25
-    q_logits, k_logits = q @ directions, k @ directions
-    half_square = k.square().sum(dim=-1, keepdim=True) / (2 * math.sqrt(k.shape[-1]))
-    with torch.no_grad():
-        q_largest = q_logits.amax(dim=-1, keepdim=True)
-        hidden = ~visible_keys(mask)[:, None, :, None]
-        k_largest = (k_logits.amax(dim=-1, keepdim=True) - half_square).masked_fill(
-            hidden, -math.inf
-        )
-        k_largest = k_largest.amax(dim=2, keepdim=True)
-    # an infinite offset leaves a padded key without features
-    k_offset = (half_square + k_largest).masked_fill(~mask[:, None, :, None], math.inf)
-    # in place: these are the largest tensors of the layer, and only the last result is needed
-    return KernelPlan(q_logits.sub_(q_largest).exp_(), k_logits.sub_(k_offset).exp_())
+    logits = _Logits(q, k, projection)
+    hidden = ~visible_keys(mask)[:, None, :, None]
+    largest = logits.largest_of_keys().masked_fill(hidden, -math.inf).amax(dim=2, keepdim=True)
+    return logits.features(largest, mask)
+
+
+def running_softmax_features(
+    q: Heads, k: Heads, projection: Projection, mask: Mask, before: Scales | None = None
+) -> tuple[KernelPlan, Scales]:
+    """Scale the features of every token by the largest of the keys up to it, `before` included.
+
+    Also return the logarithm of that at the last token.
+    """
+    logits = _Logits(q, k, projection)
+    largest = logits.largest_of_keys().cummax(dim=2).values
+    if before is None:
+        before = largest[:, :, :1]
+    largest = torch.maximum(largest, before)
+    decays = torch.cat([before, largest[:, :, :-1]], dim=2) - largest
+    return replace(logits.features(largest, mask), decays=decays), largest[:, :, -1:].clone()
+
+
+class _Logits:
+    """The logarithms of the features, but for constants; |k|^2 / 2 is still to be subtracted."""
+
+    def __init__(self, q: Heads, k: Heads, projection: Projection) -> None:
+        directions = projection.T * q.shape[-1] ** -0.25
+        self.q, self.k = q @ directions, k @ directions
+        self.half_square = k.square().sum(dim=-1, keepdim=True) / (2 * math.sqrt(k.shape[-1]))
+
+    @torch.no_grad()
+    def largest_of_keys(self) -> Scales:
+        """Find the largest feature of every key."""
+        largest: Tensor = self.k.amax(dim=-1, keepdim=True) - self.half_square
+        return largest
+
+    def features(self, k_largest: Scales, mask: Mask) -> KernelPlan:
+        """Divide by the largest feature of the query, and by the given one of the keys."""
+        with torch.no_grad():
+            q_largest = self.q.amax(dim=-1, keepdim=True)
+        # an infinite offset leaves a padded key without features
+        k_offset = (self.half_square + k_largest).masked_fill(~mask[:, None, :, None], math.inf)
+        # in place: these are the largest tensors of the layer, and only the last result is needed
+        return KernelPlan(self.q.sub_(q_largest).exp_(), self.k.sub_(k_offset).exp_())
 
 
 def relu_features(q: Heads, k: Heads, projection: Projection, mask: Mask) -> KernelPlan:
@@ -89,12 +130,6 @@ def relu_features(q: Heads, k: Heads, projection: Projection, mask: Mask) -> Ker
     return KernelPlan(q_features, k_features.masked_fill(~mask[:, None, :, None], 0.0))
 
 
-KERNELS: dict[str, Callable[[Heads, Heads, Projection, Mask], KernelPlan]] = {
-    "softmax": softmax_features,
-    "relu": relu_features,
-}
-
-
 class PerformerOptions(Options):
     """How many random features, of which kernel, and for how many steps they are used."""
 
@@ -103,8 +138,8 @@ class PerformerOptions(Options):
     redraw_every: int = Field(1000, gt=0)
 
 
-class Performer(Attention[KernelPlan]):
-    """Multi-head `kernel_attention` with random features."""
+class Performer(KernelAttention):
+    """Attention by random features."""
 
     card = CARDS["performer"]
     options_type = PerformerOptions
@@ -118,10 +153,14 @@ class Performer(Attention[KernelPlan]):
     ) -> None:
         super().__init__(place, options, previous)
         self.redraw_every = options.redraw_every
-        self.features_of = KERNELS[options.kernel]
+        self.kernel = options.kernel
         self.register_buffer("projection", torch.empty(options.features, place.head_size))
         self.draw(0)
         self.register_load_state_dict_post_hook(_forget_draw)  # type: ignore[no-untyped-call]
+
+    @property
+    def num_features(self) -> int:
+        return len(self.projection)
 
     def begin_step(self, step: int) -> None:
         number = step // self.redraw_every
@@ -136,13 +175,33 @@ class Performer(Attention[KernelPlan]):
         self.projection.copy_(orthogonal_directions(num_features, size, rng).float())
         self.draw_number = number
 
-    def plan(self, x: Tokens, mask: Mask) -> KernelPlan:
-        q, k = self.queries(x), self.keys(x)
-        return self.features_of(q, k, self.projection, mask)
+    def plan(self, x: Tokens, mask: Mask, first: int = 0) -> KernelPlan:
+        q, k = self.queries(x, first), self.keys(x, first)
+        if self.kernel == "relu":
+            return relu_features(q, k, self.projection, mask)
+        if self.place.causal:
+            return running_softmax_features(q, k, self.projection, mask)[0]
+        return softmax_features(q, k, self.projection, mask)
 
-    def apply(self, plan: KernelPlan, v: Values) -> Values:  # type: ignore[override]
-        attend = causal_kernel_attention if self.place.causal else kernel_attention
-        return attend(plan, v)
+    def decoder(self, batch: int) -> Decoder:
+        return super().decoder(batch) if self.kernel == "relu" else PerformerDecoder(self, batch)
+
+
+class PerformerDecoder(ScanDecoder):
+    """Carry the largest feature of a key so far, by which the sums are divided, with them."""
+
+    def __init__(self, mixer: Performer, batch: int) -> None:
+        super().__init__(mixer.first_state(batch), mixer.begin, mixer.finish)
+        self.mixer = mixer
+        self.largest = self.state.new_full((batch, mixer.place.num_heads, 1, 1), -math.inf)
+
+    def plan(self, x: Tokens) -> tuple[ScanPlan, Sums]:
+        """Scale the features of the tokens by the largest up to each of them."""
+        q, k = self.mixer.queries(x, self.length), self.mixer.keys(x, self.length)
+        plan, self.largest = running_softmax_features(
+            q, k, self.mixer.projection, all_real(x), self.largest
+        )
+        return plan.scan, with_ones(self.mixer.split(self.mixer.value(x)))
 
 
 def _forget_draw(mixer: Performer, incompatible_keys: object) -> None:

@@ -28,9 +28,12 @@ from torch import Tensor
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.ops.decay_scan import ScanPlan, decay_scan
+from longarena.attention.ops.decoder import Decoder
 from longarena.attention.ops.gated_norm import GatedNorm
 from longarena.attention.ops.projection import projection
 from longarena.attention.ops.rotary import rotate_by_position
+from longarena.attention.ops.scan_decoder import ScanDecoder
+from longarena.attention.ops.visible import all_real
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens, Values
@@ -70,8 +73,9 @@ class Retention(Attention[ScanPlan]):
     def mlp_width(self, asked: int) -> int:
         return asked // self.value_expansion
 
-    def plan(self, x: Tokens, mask: Mask) -> ScanPlan:
-        q, k = (rotate_by_position(self.split(project(x))) for project in (self.query, self.key))
+    def plan(self, x: Tokens, mask: Mask, first: int = 0) -> ScanPlan:
+        heads = (self.split(project(x)) for project in (self.query, self.key))
+        q, k = (rotate_by_position(t, first=first) for t in heads)
         scale = mask[:, None, :, None].to(k.dtype) * self.place.head_size**-0.5
         decays = logarithms_of_decays(self.place.num_heads, x)
         return ScanPlan(q, k * scale, decays, None if self.place.causal else decays)
@@ -80,9 +84,21 @@ class Retention(Attention[ScanPlan]):
         return decay_scan(plan, v, CHUNK)
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
-        y = self.apply(self.plan(x, mask), self.split(self.value(x)))
+        return self.finish(self.apply(self.plan(x, mask), self.split(self.value(x))), x)
+
+    def finish(self, y: Values, x: Tokens) -> Tokens:
+        """Norm every head, open or close its channels, and project the result."""
         mixed: Tensor = self.output(self.norm(y, self.gate(x)))
         return mixed
+
+    def decoder(self, batch: int) -> Decoder:
+        size = self.place.head_size
+        state = self.zeros(batch, self.place.num_heads, size, size * self.value_expansion)
+        return ScanDecoder(state, self.begin, self.finish)
+
+    def begin(self, x: Tokens, first: int) -> tuple[ScanPlan, Values]:
+        """Say what tokens from position `first` on add to the state, and how they read it."""
+        return self.plan(x, all_real(x), first), self.split(self.value(x))
 
 
 def logarithms_of_decays(num_heads: int, like: Tensor) -> Tensor:

@@ -9,8 +9,9 @@ output is a convolution with a kernel as long as the sequence,
 
     K_l = 2 Re sum_n C_n (exp(dt A_n) - 1) / A_n exp(dt A_n l)
 
-(`ops/exponentials.py`), computed by Fourier transforms (`ops/fft_convolution.py`). Unless causal, a
-second kernel, with a C of its own, looks ahead. Then the channels are mixed, and gated:
+(`ops/exponentials.py`), computed by Fourier transforms (`ops/fft_convolution.py`), and a second
+kernel, with a C of its own, looks ahead. When causal there is no second kernel, and the states are
+computed from chunk to chunk (`ops/diagonal_scan.py`). Then the channels are mixed, and gated:
 
     y = glu(W gelu(convolve(x) + skip x) + bias)
 
@@ -36,7 +37,9 @@ from torch import Tensor, nn
 from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.ops.convolution import Convolving
-from longarena.attention.ops.exponentials import sum_exponentials
+from longarena.attention.ops.decoder import Decoder, Finished
+from longarena.attention.ops.diagonal_scan import DiagonalDecoder, Modes, diagonal_scan
+from longarena.attention.ops.exponentials import Exponents, Weights, sum_exponentials
 from longarena.attention.ops.fft_convolution import Kernels, fft_convolve
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens
@@ -109,16 +112,33 @@ class S4D(Mixer, Convolving):
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         x = x.masked_fill(~mask[..., None], 0.0)
-        y = fft_convolve(x, self.kernels(x.shape[1])) + self.skip * x
-        return F.glu(self.gate(F.gelu(y)), dim=-1)
+        if self.place.causal:
+            return self.gated(diagonal_scan(x, self.modes())[0], x)
+        return self.gated(fft_convolve(x, self.kernels(x.shape[1])), x)
+
+    def decoder(self, batch: int) -> Decoder:
+        return Finished(DiagonalDecoder(self.modes(), batch), self.gated)
+
+    def gated(self, y: Tensor, x: Tensor) -> Tensor:
+        """Add the skip to what was filtered, and mix the channels."""
+        return F.glu(self.gate(F.gelu(y + self.skip * x)), dim=-1)
+
+    def modes(self) -> Modes:
+        """Return the states that look back; the factor of 2 is for the conjugates."""
+        weights, exponents = self.discretised()
+        return Modes(2 * weights[0], exponents)
 
     # complex numbers cannot be compiled
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def kernels(self, length: int) -> Kernels:
         """Compute the responses to a single token, at every distance from it."""
+        return sum_exponentials(*self.discretised(), length)
+
+    def discretised(self) -> tuple[Weights, Exponents]:
+        """Return what the states weigh in the answer, and how they go on, of one step in time."""
         transition = torch.complex(-self.log_decay.double().exp(), self.frequency.double())
         exponents = self.log_dt.double().exp()[:, None] * transition
         # in single precision exp(dt A) - 1 would lose half of its digits
         held = (torch.exp(exponents) - 1) / transition
         c = torch.view_as_complex(self.c)
-        return sum_exponentials(c * held.to(c.dtype), exponents, length)
+        return c * held.to(c.dtype), exponents

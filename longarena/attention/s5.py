@@ -36,9 +36,10 @@ from torch import Tensor, nn
 
 from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
+from longarena.attention.ops.decoder import Decoder, Finished
 from longarena.attention.ops.state_space import (
-    Inward,
-    Transition,
+    System,
+    SystemDecoder,
     lecun_linear,
     lecun_normal,
     run_system,
@@ -106,18 +107,25 @@ class S5(Mixer):
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         u = x.masked_fill(~mask[..., None], 0.0)
-        y = run_system(u, *self.system(), 2 * torch.view_as_complex(self.c))
+        return self.gated(run_system(u, self.system()), u)
+
+    def decoder(self, batch: int) -> Decoder:
+        return Finished(SystemDecoder(self.system(), batch), self.gated)
+
+    def gated(self, y: Tensor, u: Tensor) -> Tensor:
+        """Add the skip to the answers of the system, and gate every token by itself."""
         z = F.gelu(y.addcmul(self.skip, u))
         answer: Tensor = z * self.gate(z).sigmoid()
         return answer
 
-    def system(self) -> tuple[Transition, Inward]:
-        """Return transition and input matrix of one step in time."""
+    def system(self) -> System:
+        """Discretise the system; the factor of 2 is for the conjugates."""
         real = self.lambda_real.clamp_max(LARGEST_REAL_PART)
         rate = torch.complex(real, self.lambda_imag)
         grown = rate * self.log_dt.exp()
         held = _exp_minus_one(grown) / rate
-        return grown.exp(), held[:, None] * torch.view_as_complex(self.b)
+        inward = held[:, None] * torch.view_as_complex(self.b)
+        return System(grown.exp(), inward, 2 * torch.view_as_complex(self.c))
 
 
 def hippo_normal(

@@ -255,14 +255,50 @@ def compare_with_definition(mixer, name, options, lengths):
         torch.testing.assert_close(ours, theirs, msg=key)
 
 
+# how much larger than usual the tokens are, and the maps to queries and keys
+SCALES = {"usual": (1, 1), "small tokens": (0.1, 1), "large tokens": (10, 1), "large maps": (1, 4)}
+
+
+def enlarge(mixer, factor):
+    """Enlarge the maps to queries and keys, or all maps where these have other names."""
+    maps = {key: p for key, p in mixer.named_parameters() if p.dim() > 1}
+    compared = [p for key, p in maps.items() if "query" in key or "key" in key]
+    with torch.no_grad():
+        for p in compared or maps.values():
+            p.mul_(factor)
+
+
+def parting(x, places):
+    """The first row; the first up to each place and then another; the last token is huge."""
+    parted = [x[0], *(torch.cat([x[0, :n], row[n:]]) for n, row in zip(places, x[1:], strict=True))]
+    parted[-1][-1] *= 100
+    return torch.stack(parted)
+
+
 @over_mixers(CAUSAL_CASES)
-def test_a_later_token_changes_nothing_earlier(name, options):
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize(
+    "length",
+    [100, *(pytest.param(length, marks=pytest.mark.everywhere) for length in (9, MAX_LENGTH))],
+)
+def test_a_later_token_changes_nothing_earlier(name, options, scale, length):
     mixer = make(name, options, causal=True)
-    x, mask = tokens(61)
-    changed = x.clone()
-    changed[:, 40:] = torch.randn_like(changed[:, 40:])
-    torch.testing.assert_close(mixer(x, mask)[:, :40], mixer(changed, mask)[:, :40])
-    assert not torch.allclose(mixer(x, mask)[:, 40:], mixer(changed, mask)[:, 40:])
+    of_tokens, of_maps = SCALES[scale]
+    enlarge(mixer, of_maps)
+    places = [1, length // 2, length // 2 + 1, length - 1]
+    x, mask = tokens(*[length] * (1 + len(places)))
+    x = parting(of_tokens * x, places).requires_grad_()
+    y = mixer(x, mask)
+    assert not torch.allclose(y[0], y[1])
+
+    earlier = torch.arange(length) < torch.tensor([length, *places])[:, None]
+    (gradient,) = torch.autograd.grad((y * torch.randn_like(y))[earlier].sum(), x)
+    assert (gradient[~earlier] == 0).all()  # not nearly: not one bit
+
+    bounds = {"rtol": 1e-10, "atol": 1e-12 * y.abs().max().item()}
+    for n, row in zip(places, y[1:], strict=True):
+        torch.testing.assert_close(row[:n], y[0, :n], **bounds)
+        torch.testing.assert_close(mixer(x[:1, :n], mask[:1, :n])[0], y[0, :n], **bounds)
 
 
 @pytest.mark.parametrize("name", [name for name in MIXERS if not MIXERS[name].card.causal])

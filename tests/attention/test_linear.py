@@ -34,3 +34,13 @@ def test_running_sums_give_the_lower_triangle(length):
     weights = (q @ k.mT).tril()
     expected = weights / weights.sum(-1, keepdim=True) @ v
     torch.testing.assert_close(causal_kernel_attention(KernelPlan(q, k), v), expected)
+
+
+def test_keys_that_dwarf_all_before_them_leave_the_earlier_sums_exact():
+    q, k = torch.rand(2, 1, 2, 200, 8)
+    v = torch.randn(1, 2, 200, 4)
+    # in the middle of a chunk: every query of it still reads what came before
+    k[:, :, 150:] *= 1e12
+    whole = causal_kernel_attention(KernelPlan(q, k), v)
+    before = causal_kernel_attention(KernelPlan(q[:, :, :150], k[:, :, :150]), v[:, :, :150])
+    torch.testing.assert_close(whole[:, :, :150], before)

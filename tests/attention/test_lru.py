@@ -11,7 +11,7 @@ SIZES = {"width": 16, "num_heads": 2, "max_length": 64}
 
 
 def transition(mixer):
-    return mixer.system()[0].detach()
+    return mixer.system().a.detach()
 
 
 def test_the_transition_begins_evenly_on_a_ring():

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -49,9 +51,10 @@ def test_no_direction_is_preferred():
     assert draws.mean(dim=0).abs().max().item() < 5 / 2000**0.5
 
 
-@pytest.mark.parametrize("scale", [1.0, 30.0])
-def test_large_queries_and_keys_stay_finite(scale):
-    mixer = make("performer", {}).float()
+@pytest.mark.parametrize("scale", [1.0, 30.0, 1000.0])
+@pytest.mark.parametrize("causal", [False, True])
+def test_large_queries_and_keys_stay_finite(scale, causal):
+    mixer = make("performer", {}, causal=causal).float()
     x, mask = tokens(61, 40)
     x = (scale * x).float().requires_grad_()
     y = mixer(x, mask)
@@ -68,6 +71,53 @@ def test_a_padded_key_does_not_set_the_scale_of_the_real_ones():
     # exp(-|k|^2 / 2) is largest by far at a key of zero
     zeros = torch.where(mask[..., None], x, 0.0)
     torch.testing.assert_close(mixer(zeros, mask)[mask], mixer(x, mask)[mask])
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 10.0, 100.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_when_causal_a_later_key_does_not_set_the_scale_of_earlier_ones(scale, dtype):
+    mixer = make("performer", {}, causal=True).to(dtype)
+    x, mask = tokens(100, 100)
+    x = (scale * x).to(dtype)
+    # exp(-|k|^2 / 2) is largest by far at a key of zero
+    x[1, :70], x[1, 70:] = x[0, :70], 0.0
+    x.requires_grad_()
+    y = mixer(x, mask)
+    assert torch.equal(y[1, :70], y[0, :70])
+    y[:, :70].sum().backward()
+    assert (x.grad[:, 70:] == 0).all()
+    assert x.grad.isfinite().all()
+
+
+def written_out(mixer, x):
+    """Causal attention by the same features, with logarithms of all products."""
+    q, k = mixer.queries(x), mixer.keys(x)
+    directions = mixer.projection.T / mixer.place.head_size**0.25
+    half_squares = k.square().sum(-1, keepdim=True) / (2 * math.sqrt(mixer.place.head_size))
+    of_queries, of_keys = q @ directions, k @ directions - half_squares
+    logits = torch.logsumexp(of_queries[:, :, :, None] + of_keys[:, :, None], dim=-1)
+    later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+    weights = logits.masked_fill(later, -math.inf).softmax(dim=-1)
+    return mixer.merged(weights @ mixer.split(mixer.value(x)))
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 10.0, 100.0])
+def test_when_causal_it_is_exact_at_any_scale(scale):
+    mixer = make("performer", {}, causal=True)
+    x, mask = tokens(100)
+    x = (scale * x).requires_grad_()
+    y, expected = mixer(x, mask), written_out(mixer, x)
+    torch.testing.assert_close(y, expected)
+    ours, theirs = (torch.autograd.grad(t.square().sum(), x)[0] for t in (y, expected))
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_when_causal_single_precision_holds_for_tokens_ten_times_as_large():
+    mixer = make("performer", {}, causal=True)
+    x, mask = tokens(100)
+    exact = mixer(10 * x, mask)
+    error = mixer.float()(10 * x.float(), mask) - exact
+    assert error.abs().max() < 1e-4 * exact.abs().max()
 
 
 def test_it_redraws_when_its_steps_are_over_and_not_before():

@@ -87,6 +87,10 @@ class Cache:
         other._buffer = self._buffer.clone()
         return other
 
+    def clear(self) -> None:
+        """Forget all rows."""
+        self._start = self._end = 0
+
     def choose(self, batch_rows: Tensor) -> None:
         """Keep these entries of the first axis, in this order; an entry may come twice."""
         self._buffer = self._buffer.index_select(0, batch_rows)

@@ -182,12 +182,17 @@ def pairs(blocks: Tensor) -> tuple[Tensor, Tensor]:
     return left, right
 
 
-def running_states(added: Tensor, whole: Tensor, is_reversed: bool = False) -> Tensor:
-    """Give each chunk the faded sum of what the chunks before it, or after it, have added."""
+def running_states(
+    added: Tensor, whole: Tensor, is_reversed: bool = False, first: Tensor | None = None
+) -> Tensor:
+    """Give each chunk the faded sum of what the chunks before it, or after it, have added.
+
+    Nothing has been added before the first one, unless `first` says what.
+    """
     order = slice(None, None, -1 if is_reversed else 1)
     chunks = added.unbind(2)[order]
     decays = whole.expand(-1, -1, len(chunks), -1, -1).unbind(2)[order]
-    states = [torch.zeros_like(chunks[0])]
+    states = [torch.zeros_like(chunks[0]) if first is None else first]
     for chunk, decay in zip(chunks[:-1], decays[:-1], strict=True):
         states.append(torch.addcmul(chunk, decay, states[-1]))
     return torch.stack(states[order], dim=2)

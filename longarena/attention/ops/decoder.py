@@ -11,7 +11,7 @@ their own.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from typing import TypeAlias, TypeVar
 
@@ -82,3 +82,18 @@ class Decoder(Carrier, ABC):
     def read(self, x: Tokens) -> Tokens:
         """Mix several more tokens of every row."""
         return torch.stack([self.step(token) for token in x.unbind(1)], dim=1)
+
+
+class Finished(Decoder):
+    """Let another decoder mix, and do what follows for every token by itself."""
+
+    def __init__(self, mixing: Decoder, finish: Callable[[Tensor, Tensor], Tensor]) -> None:
+        """`finish` takes what was mixed, and the tokens that it was mixed from."""
+        self.mixing = mixing
+        self.finish = finish
+
+    def step(self, x: Token) -> Token:
+        return self.finish(self.mixing.step(x), x)
+
+    def read(self, x: Tokens) -> Tokens:
+        return self.finish(self.mixing.read(x), x)

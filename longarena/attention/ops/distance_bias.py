@@ -27,8 +27,10 @@ from torch.autograd.function import once_differentiable
 
 LOGITS = 1 << 20
 
+Queries = Float[Tensor, "problems queries size"]
 Points = Float[Tensor, "problems length size"]
-Answers = Float[Tensor, "problems length value_size"]
+Said = Float[Tensor, "problems length value_size"]
+Answers = Float[Tensor, "problems queries value_size"]
 Biases = Float[Tensor, " distances"]
 Seen = Bool[Tensor, "problems length"]
 # 0 at a key that is seen, -inf at any other
@@ -41,7 +43,7 @@ class Weighing(ABC):
     """How the logits of a query are scaled and become the weights of its keys; -inf gives 0."""
 
     @abstractmethod
-    def scaled(self, q: Points, seen: Seen, causal: bool) -> Points:
+    def scaled(self, q: Queries, seen: Seen, causal: bool) -> Queries:
         """Scale the queries, and hence their products with the keys."""
 
     @abstractmethod
@@ -57,7 +59,8 @@ class Weighing(ABC):
 class View:
     """What a query sees, at which bias, and how it weighs that.
 
-    There are 2 N - 1 biases for N positions, from the farthest key before a query on.
+    There are 2 N - 1 biases for N positions, from the farthest key before a query on. There may be
+    fewer queries than keys, and these stand at the last positions.
     """
 
     biases: Biases
@@ -66,7 +69,7 @@ class View:
     weighing: Weighing
 
 
-def attend_by_distance(q: Points, k: Points, v: Answers, view: View) -> Answers:
+def attend_by_distance(q: Queries, k: Points, v: Said, view: View) -> Answers:
     """Attend inside every problem to the keys that are seen."""
     dtype = torch.promote_types(v.dtype, torch.float32)
     q, k, values, biases = (t.to(dtype) for t in (q, k, v, view.biases))
@@ -109,23 +112,25 @@ class _Block:
     queries: slice
     keys: slice
     distances: slice
+    first_position: int
 
     def rows(self, biases: Biases, causal: bool) -> Rows:
         """Return the biases of all pairs, -inf where a key comes too late."""
-        first, last = self.queries.start, self.queries.stop
-        rows = spread(biases[self.distances], last - first)
+        rows = spread(biases[self.distances], self.queries.stop - self.queries.start)
         if causal:
-            later = torch.ones_like(rows, dtype=torch.bool).triu(first + 1)
+            later = torch.ones_like(rows, dtype=torch.bool).triu(self.first_position + 1)
             rows = rows.masked_fill(later, -math.inf)
         return rows
 
 
-def _blocks(length: int, causal: bool) -> Iterator[_Block]:
-    size = max(1, LOGITS // length)
-    for first in range(0, length, size):
-        last = min(first + size, length)
+def _blocks(num_queries: int, length: int, causal: bool) -> Iterator[_Block]:
+    size, before = max(1, LOGITS // length), length - num_queries
+    for start in range(0, num_queries, size):
+        stop = min(start + size, num_queries)
+        first, last = before + start, before + stop
         end = last if causal else length
-        yield _Block(slice(first, last), slice(end), slice(length - last, length - 1 - first + end))
+        distances = slice(length - last, length - 1 - first + end)
+        yield _Block(slice(start, stop), slice(end), distances, first)
 
 
 def _groups(num_problems: int, rows: Rows) -> Iterator[slice]:
@@ -138,12 +143,12 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def forward(  # noqa: PLR0913, PLR0917 - autograd takes its tensors one by one
-        ctx: Any, q: Points, k: Points, v: Answers, biases: Biases, hidden: Hidden, view: View
+        ctx: Any, q: Queries, k: Points, v: Said, biases: Biases, hidden: Hidden, view: View
     ) -> Answers:
         ctx.save_for_backward(q, k, v, biases, hidden)
         ctx.view = view
-        y = torch.empty_like(v)
-        for block in _blocks(q.shape[1], view.causal):
+        y = v.new_empty(*q.shape[:2], v.shape[2])
+        for block in _blocks(q.shape[1], k.shape[1], view.causal):
             queries, keys = block.queries, block.keys
             rows = block.rows(biases, view.causal)
             for some in _groups(len(q), rows):
@@ -158,7 +163,7 @@ class _Attend(torch.autograd.Function):
         q, k, v, biases, hidden = ctx.saved_tensors
         weighing = ctx.view.weighing
         dq, dk, dv, dbiases = (torch.zeros_like(t) for t in (q, k, v, biases))
-        for block in _blocks(q.shape[1], ctx.view.causal):
+        for block in _blocks(q.shape[1], k.shape[1], ctx.view.causal):
             queries, keys = block.queries, block.keys
             rows = block.rows(biases, ctx.view.causal)
             drows = torch.zeros_like(rows)

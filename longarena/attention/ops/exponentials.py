@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 import torch
 from einops import rearrange
-from jaxtyping import Complex, Float
+from jaxtyping import Complex, Float, Num
 from torch import Tensor
 
 # one of a pair of conjugates: the other adds the same real part
@@ -37,8 +37,8 @@ def sum_exponentials(
     """
     stretch = math.isqrt(length - 1) + 1
     # Re(u v) is the dot product of u and the conjugate of v, both read as pairs of real numbers
-    near = _powers(exponents.conj(), stretch, weights.dtype)
-    starts = _powers(stretch * exponents, -(-length // stretch), weights.dtype)
+    near = powers(exponents.conj(), stretch, weights.dtype)
+    starts = powers(stretch * exponents, -(-length // stretch), weights.dtype)
     far = 2 * weights[:, :, None] * starts
     near, far = (torch.view_as_real(t).flatten(-2) for t in (near, far))
     with torch.autocast(near.device.type, enabled=False):
@@ -46,12 +46,12 @@ def sum_exponentials(
     return rearrange(sums, "h d s r -> h d (s r)")[..., :length]
 
 
-def _powers(
-    exponents: Exponents, count: int, dtype: torch.dtype
-) -> Complex[Tensor, "width {count} pairs"]:
+def powers(
+    exponents: Num[Tensor, "width states"], count: int, dtype: torch.dtype
+) -> Num[Tensor, "width {count} states"]:
     """Return exp(0), exp(a), exp(2 a) and so on."""
-    powers = torch.ones_like(exponents[:, None], dtype=dtype)
-    while (known := powers.shape[1]) < count:
+    found = torch.ones_like(exponents[:, None], dtype=dtype)
+    while (known := found.shape[1]) < count:
         factor = torch.exp(known * exponents).to(dtype)
-        powers = torch.cat([powers, powers[:, : count - known] * factor[:, None]], dim=1)
-    return powers
+        found = torch.cat([found, found[:, : count - known] * factor[:, None]], dim=1)
+    return found

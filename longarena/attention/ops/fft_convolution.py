@@ -11,6 +11,8 @@ reversed, at its end: both directions are one kernel and one product of spectra.
 Paper:  Gu et al. (2022), https://arxiv.org/abs/2111.00396; the two directions as in the authors'
         code (state-spaces/s4, src/models/sequence/kernels/fftconv.py).
 Cost:   time O(N log N) per channel, memory O(N).
+Choice: the rounding of a token reaches all others, so what must not know of a later token is
+        convolved otherwise (`causal_convolution.py`).
 Choice: half precision is transformed in single precision.
 Choice: a backward pass of its own; torch's takes complex transforms where real ones do. Measured on
         one core for four rows of 4,096 tokens and 256 channels, forward and backward: 459 ms,
@@ -27,7 +29,7 @@ from torch.autograd.function import once_differentiable
 
 from longarena.shapes import Tokens
 
-# the kernel that looks back and, unless causal, the one that looks ahead
+# the kernel that looks back and, unless it is causal, the one that looks ahead
 Kernels: TypeAlias = Float[Tensor, "directions width length"]
 Channels: TypeAlias = Float[Tensor, "batch width length"]
 Circle: TypeAlias = Float[Tensor, "width points"]
@@ -63,9 +65,8 @@ def wrap(kernels: Kernels, points: int) -> Circle:
     """
     width, length = kernels.shape[1:]
     # the last weight would reach beyond a sequence of this length
-    ahead = [kernel[:, : length - 1].flip(-1) for kernel in kernels[1:]]
-    gap = kernels.new_zeros(width, points - length - len(ahead) * (length - 1))
-    return torch.cat([kernels[0], gap, *ahead], dim=-1)
+    back, ahead = kernels[0], kernels[1, :, : length - 1].flip(-1)
+    return torch.cat([back, kernels.new_zeros(width, points - 2 * length + 1), ahead], dim=-1)
 
 
 class _Convolve(torch.autograd.Function):

@@ -32,6 +32,7 @@ CHUNK = 64
 Shared = Float[Tensor, "batch length state"]
 PerHead = Float[Tensor, "batch length heads"]
 HeadValues = Float[Tensor, "batch length heads size"]
+State = Float[Tensor, "batch state heads size"]
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,25 @@ def selective_scan(v: HeadValues, *scans: tuple[Selection, Walk]) -> HeadValues:
     return y[:, 1:-1].to(v.dtype)
 
 
+def continue_selective_scan(
+    v: HeadValues, selection: Selection, walk: Walk, before: State
+) -> tuple[HeadValues, State]:
+    """Go on with a scan from the start; return the state after the last token, too.
+
+    There is no gradient.
+    """
+    selected = selection.q, selection.k, selection.dt, selection.logs
+    inputs = [t.to(before.dtype) for t in (v, *selected)]
+    if v.shape[1] == 1:
+        value, q, k, dt, logs = (t[:, 0] for t in inputs)
+        added = torch.einsum("bs,bhd->bshd", k, dt[..., None] * value)
+        state = torch.addcmul(added, logs.exp()[:, None, :, None], before)
+        return torch.einsum("bs,bshd->bhd", q, state)[:, None].to(v.dtype), state
+    y = before.new_zeros(len(v), v.shape[1] + 2, *v.shape[2:])
+    state = _scan(inputs, walk, y, before)[-1]
+    return y[:, 1:-1].to(v.dtype), state
+
+
 class _Chunk:
     """A chunk of the inputs, and what both passes make of it."""
 
@@ -135,8 +155,10 @@ class _Scan(torch.autograd.Function):
         batch, length, *heads = v.shape
         y = v.new_zeros(batch, length + 2, *heads)
         selections = [selected[i : i + 4] for i in range(0, len(selected), 4)]
+        nothing = v.new_zeros(batch, selected[0].shape[-1], *heads)
         states = [
-            _scan((v, *inputs), walk, y) for inputs, walk in zip(selections, walks, strict=True)
+            _scan((v, *inputs), walk, y, nothing)[:-1]
+            for inputs, walk in zip(selections, walks, strict=True)
         ]
         ctx.walks = walks
         ctx.save_for_backward(v, *selected, *chain(*states))
@@ -157,18 +179,17 @@ class _Scan(torch.autograd.Function):
         return None, dv, *gradients
 
 
-def _scan(inputs: Sequence[Tensor], walk: Walk, y: Tensor) -> list[Tensor]:
-    """Add the answers to `y`; return the state that arrives at every chunk."""
-    v, q = inputs[:2]
-    states = [v.new_zeros(len(v), q.shape[-1], *v.shape[2:])]
-    for place in walk.chunks(v.shape[1]):
+def _scan(inputs: Sequence[Tensor], walk: Walk, y: Tensor, before: Tensor) -> list[Tensor]:
+    """Add the answers to `y`; return the states, from the one before the first chunk on."""
+    states = [before]
+    for place in walk.chunks(inputs[0].shape[1]):
         chunk, state = _Chunk(place, walk, inputs), states[-1]
         answers = y[:, walk.answers(place)]
         answers.addcmul_(chunk.read(state), chunk.through)
         answers += (chunk.scores @ chunk.u.transpose(1, 2)).transpose(1, 2)
         added = chunk.k.mT @ (chunk.u * chunk.after).flatten(-2)
         states.append(torch.addcmul(added.view(state.shape), chunk.whole, state))
-    return states[:-1]
+    return states
 
 
 def _scan_back(

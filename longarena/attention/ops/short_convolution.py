@@ -19,12 +19,16 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from longarena.shapes import Tokens
 
 BLOCK = 64
+
+# the last tokens that a causal kernel still sees
+Tail = Float[Tensor, "batch before width"]
 
 
 class ShortConvolution(nn.Conv1d):
@@ -40,6 +44,17 @@ class ShortConvolution(nn.Conv1d):
             x, self.weight[:, 0].T, self.bias, self.reach
         )
         return y
+
+    def first_tail(self, batch: int) -> Tail:
+        """Make what `carry_on` begins with: nothing but zeros before the first token."""
+        return self.weight.new_zeros(batch, self.reach.before, self.in_channels)
+
+    def carry_on(self, x: Tokens, tail: Tail) -> tuple[Tokens, Tail]:
+        """Filter the tokens that follow on a tail when causal; also return the next tail."""
+        seen = torch.cat([tail, x], dim=1)
+        length = x.shape[1]
+        filtered: Tensor = self(seen)
+        return filtered[:, -length:], seen[:, length:].clone()
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,17 @@ Choice: the products with B and C are real ones, over real and imaginary parts s
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import torch
 import torch.nn.functional as F
 from einops import rearrange
-from jaxtyping import Complex
+from jaxtyping import Complex, Float
 from torch import Tensor, nn
 
+from longarena.attention.ops.decoder import Decoder, Token
 from longarena.attention.ops.recurrence import recur
 from longarena.shapes import Tokens
 
@@ -30,18 +33,61 @@ Inward: TypeAlias = Complex[Tensor, "states width"]
 Outward: TypeAlias = Complex[Tensor, "directions width states"]
 
 
-def run_system(u: Tokens, a: Transition, b: Inward, c: Outward) -> Tokens:
-    """Run the system from the start, and from the end too if `c` has a second part."""
-    dtype = torch.promote_types(u.dtype, torch.float32)  # halves have no complex numbers
+@dataclass(frozen=True)
+class System:
+    """Transition, input matrix, and one or two output matrices, of one step in time."""
+
+    a: Transition
+    b: Inward
+    c: Outward
+
+    @cached_property
+    def inward(self) -> Float[Tensor, "parts width"]:
+        """The input matrix for real and imaginary parts side by side."""
+        return rearrange(torch.view_as_real(self.b), "p d two -> (p two) d")
+
+    @cached_property
+    def outward(self) -> Float[Tensor, "directions width parts"]:
+        """The output matrices for real and imaginary parts side by side."""
+        # Re(u v) is the dot product of u and the conjugate of v, both read as pairs
+        c = torch.view_as_real(self.c.conj().resolve_conj())
+        return rearrange(c, "s d p two -> s d (p two)")
+
+
+def run_system(u: Tokens, system: System) -> Tokens:
+    """Run the system from the start, and from the end too if it has a second output matrix."""
     with torch.autocast(u.device.type, enabled=False):
-        inputs = F.linear(u.to(dtype), rearrange(torch.view_as_real(b), "p d two -> (p two) d"))
-        x = torch.view_as_complex(rearrange(inputs, "b n (p two) -> b n p two", two=2))
-        read = rearrange(torch.view_as_real(c.conj().resolve_conj()), "s d p two -> s d (p two)")
+        inputs = _enter(u, system)
         answers = [
-            F.linear(torch.view_as_real(recur(a, x, reverse=bool(direction))).flatten(-2), weight)
-            for direction, weight in enumerate(read)
+            F.linear(torch.view_as_real(recur(system.a, inputs, bool(direction))).flatten(-2), read)
+            for direction, read in enumerate(system.outward)
         ]
     return _sum(answers).to(u.dtype)
+
+
+class SystemDecoder(Decoder):
+    """Carry the states; several tokens are run at once, from the states before them."""
+
+    def __init__(self, system: System, batch: int) -> None:
+        self.system = system
+        self.states = system.a.new_zeros(batch, len(system.a))
+
+    def step(self, x: Token) -> Token:
+        return self.read(x[:, None])[:, 0]
+
+    def read(self, x: Tokens) -> Tokens:
+        inputs = _enter(x, self.system)
+        inputs[:, 0].addcmul_(self.system.a, self.states)
+        states = recur(self.system.a, inputs)
+        self.states = states[:, -1].clone()
+        y = F.linear(torch.view_as_real(states).flatten(-2), self.system.outward[0])
+        return y.to(x.dtype)
+
+
+def _enter(u: Tokens, system: System) -> Complex[Tensor, "batch length states"]:
+    dtype = torch.promote_types(u.dtype, torch.float32)  # halves have no complex numbers
+    inputs = F.linear(u.to(dtype), system.inward)
+    return torch.view_as_complex(rearrange(inputs, "b n (p two) -> b n p two", two=2))
 
 
 def _sum(answers: Sequence[Tensor]) -> Tensor:

@@ -13,20 +13,18 @@ def by_matrix(x, kernels):
     length = x.shape[1]
     distances = torch.arange(length)[:, None] - torch.arange(length)
     back = kernels[0][:, distances.clamp_min(0)] * (distances >= 0)
-    ahead = kernels[-1][:, (-distances - 1).clamp_min(0)] * (distances < 0)
-    return torch.einsum("dij,bjd->bid", back + (len(kernels) - 1) * ahead, x)
+    ahead = kernels[1][:, (-distances - 1).clamp_min(0)] * (distances < 0)
+    return torch.einsum("dij,bjd->bid", back + ahead, x)
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 61, 64])
-@pytest.mark.parametrize("directions", [1, 2])
-def test_it_is_the_product_with_a_matrix(length, directions):
-    x, kernels = draw(3, length, 4), draw(directions, 4, length)
+def test_it_is_the_product_with_a_matrix(length):
+    x, kernels = draw(3, length, 4), draw(2, 4, length)
     torch.testing.assert_close(fft_convolve(x, kernels), by_matrix(x, kernels))
 
 
-@pytest.mark.parametrize("directions", [1, 2])
-def test_its_gradient_is_that_of_the_product(directions):
-    inputs = draw(2, 9, 3).requires_grad_(), draw(directions, 3, 9).requires_grad_()
+def test_its_gradient_is_that_of_the_product():
+    inputs = draw(2, 9, 3).requires_grad_(), draw(2, 3, 9).requires_grad_()
     torch.autograd.gradcheck(fft_convolve, inputs)
 
 

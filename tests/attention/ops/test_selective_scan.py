@@ -1,7 +1,12 @@
 import pytest
 import torch
 
-from longarena.attention.ops.selective_scan import Selection, Walk, selective_scan
+from longarena.attention.ops.selective_scan import (
+    Selection,
+    Walk,
+    continue_selective_scan,
+    selective_scan,
+)
 
 LENGTH, HEADS, SIZE, STATE = 21, 3, 4, 5
 FORWARDS, BACKWARDS = Walk(size=8), Walk(size=8, backwards=True)
@@ -64,3 +69,16 @@ def test_strict_scans_read_at_the_neighbour_and_add_up():
     expected = torch.cat([nothing, step_by_step(v, before)[:, :-1]], dim=1)
     expected = expected + torch.cat([from_the_end(v, after)[:, 1:], nothing], dim=1)
     check(v, [before, after], found, expected)
+
+
+@pytest.mark.parametrize("places", [[LENGTH], list(range(1, LENGTH + 1)), [1, 8, LENGTH], [13, 21]])
+@torch.no_grad()
+def test_a_scan_in_parts_is_the_scan_of_the_whole(places):
+    v, selection = draw(2, LENGTH, HEADS, SIZE, seed=0), select(1)
+    state, answers = torch.zeros(2, STATE, HEADS, SIZE, dtype=v.dtype), []
+    for first, last in zip([0, *places], places, strict=False):
+        chosen = (selection.q, selection.k, selection.dt, selection.logs)
+        some = Selection(*(t[:, first:last] for t in chosen))
+        y, state = continue_selective_scan(v[:, first:last], some, FORWARDS, state)
+        answers.append(y)
+    torch.testing.assert_close(torch.cat(answers, dim=1), step_by_step(v, selection))

@@ -19,3 +19,16 @@ def test_it_is_a_depthwise_convolution_and_a_silu(causal, size, length):
     inputs, direction = [x, *convolution.parameters()], torch.randn_like(y)
     found, wanted = (torch.autograd.grad(t, inputs, direction) for t in (y, expected))
     torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 7])
+@pytest.mark.parametrize("places", [[1, 2, 3, 4, 20], [2, 20], [13, 20]])
+@torch.no_grad()
+def test_it_can_be_carried_on(size, places):
+    convolution = ShortConvolution(6, size, causal=True).double()
+    x, tail = torch.randn(2, 20, 6, dtype=torch.float64), convolution.first_tail(2)
+    answers = []
+    for first, last in zip([0, *places], places, strict=False):
+        y, tail = convolution.carry_on(x[:, first:last], tail)
+        answers.append(y)
+    torch.testing.assert_close(torch.cat(answers, dim=1), convolution(x))

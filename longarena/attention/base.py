@@ -22,6 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
+import torch
 from einops import rearrange
 from torch import Tensor, nn
 

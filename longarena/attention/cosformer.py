@@ -67,6 +67,7 @@ class Cosformer(KernelAttention):
             self._check_length(first + mask.shape[1])
             return math.pi / 2 * positions / self.place.max_length
         return math.pi / 2 * positions / mask.sum(dim=1, keepdim=True).clamp_min(1)
+
     def _check_length(self, length: int) -> None:
         if length > self.place.max_length:
             raise UserError(

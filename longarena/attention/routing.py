@@ -248,8 +248,7 @@ class Routing(Attention[RoutingPlan]):
     def _near_and_far(self, x: Tokens) -> tuple[Heads, FarHeads]:
         """Cut the channels into local and routed heads; keys may have no routed ones."""
         heads = rearrange(x, "b n (h d) -> b h n d", d=self.place.head_size)
-        near, far = heads.split((self.num_local, heads.shape[1] - self.num_local), dim=1)
-        return near, far
+        return heads[:, : self.num_local], heads[:, self.num_local :]
 
     def _near(self, q: Heads, k: Heads, mask: Mask) -> HeadsPlan:
         pattern = neighbouring_blocks(mask, self.options.block, 1, self.place.causal)

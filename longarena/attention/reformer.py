@@ -39,7 +39,10 @@ from torch import Tensor
 
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
+from longarena.attention.ops.decoder import Decoder
+from longarena.attention.ops.groups import GroupedTokens
 from longarena.attention.ops.lsh_attention import Rounds, attend_in_rounds, sort_in_rounds
+from longarena.attention.ops.prompt_decoder import PromptDecoder
 from longarena.options import Options
 from longarena.seeding import torch_rng
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -157,9 +160,38 @@ class Reformer(Attention[ReformerPlan]):
     def apply(self, plan: ReformerPlan, v: Values) -> Values:  # type: ignore[override]
         return attend_in_rounds(plan.q, plan.k, v, plan.rounds)
 
+    def decoder(self, batch: int) -> Decoder:
+        return ReformerDecoder(self, batch)
+
     def _draw(self, step: int | str) -> Rotations:
         """Draw the rotations of a step: for the low digit, then for the high digit."""
         place = self.place
         columns = num_columns(place.max_length, self.options.bucket_size)
         shape = (place.num_heads, self.options.num_hashes, place.head_size, columns)
         return torch.randn(shape, generator=torch_rng(place.seed, "rotations", place.layer, step))
+
+
+class ReformerDecoder(PromptDecoder):
+    """Keep the keys, values and buckets of all tokens."""
+
+    def __init__(self, mixer: Reformer, batch: int) -> None:
+        super().__init__(mixer)
+        self.mixer = mixer
+        row = mixer.zeros(batch, mixer.place.num_heads, 2 * mixer.place.head_size)
+        self.kept = GroupedTokens(row, mixer.options.num_hashes, mixer.chunk)
+
+    def remember(self, x: Tokens) -> None:
+        self._keep(x)
+
+    def mix(self, x: Tokens) -> Tokens:
+        q = self._keep(x)
+        k, v = self.kept.rows.rows.chunk(2, dim=-1)
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=self.kept.seen(), scale=1.0)
+        return self.mixer.merged(y)
+
+    def _keep(self, x: Tokens) -> Heads:
+        mixer, real = self.mixer, torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
+        q, v = mixer.queries(x, self.position), mixer.split(mixer.value(x))
+        buckets = rearrange(mixer.hashed(q, real), "r b h n -> b h n r")
+        self.kept.keep(torch.cat([F.normalize(q, dim=-1), v], dim=-1), buckets)
+        return q

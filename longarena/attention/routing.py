@@ -57,8 +57,12 @@ from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.local import neighbouring_blocks
 from longarena.attention.ops.blocks import Pattern, attend, gather, look_up
+from longarena.attention.ops.decoder import Decoder
+from longarena.attention.ops.groups import GroupedTokens
+from longarena.attention.ops.key_values import KeyValues, blocks_back
 from longarena.attention.ops.lsh_attention import Rounds, attend_in_rounds, sort_in_rounds
 from longarena.attention.ops.projection import projection
+from longarena.attention.ops.prompt_decoder import PromptDecoder
 from longarena.options import Options
 from longarena.seeding import torch_rng
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -220,9 +224,9 @@ class Routing(Attention[RoutingPlan]):
 
     def plan(self, x: Tokens, mask: Mask) -> RoutingPlan:
         local, causal = self.num_local, self.place.causal
-        near_q, far_q = self._near_and_far(self.query(x))
+        near_q, far_q = self.near_and_far(self.query(x))
         has_keys = local > 0 or not causal
-        near_k, far_k = self._near_and_far(self.key(x)) if has_keys else (near_q, far_q)
+        near_k, far_k = self.near_and_far(self.key(x)) if has_keys else (near_q, far_q)
         near = self._near(near_q, near_k, mask) if local else None
         far = self._in_turn(far_q, mask) if causal else self._clustered(far_q, far_k, mask)
         return RoutingPlan(near, far)
@@ -245,7 +249,10 @@ class Routing(Attention[RoutingPlan]):
                 self.gathered = sums if self.gathered is None else self.gathered + sums
         return scores
 
-    def _near_and_far(self, x: Tokens) -> tuple[Heads, FarHeads]:
+    def decoder(self, batch: int) -> Decoder:
+        return RoutingDecoder(self, batch)
+
+    def near_and_far(self, x: Tokens) -> tuple[Heads, FarHeads]:
         """Cut the channels into local and routed heads; keys may have no routed ones."""
         heads = rearrange(x, "b n (h d) -> b h n d", d=self.place.head_size)
         return heads[:, : self.num_local], heads[:, self.num_local :]
@@ -268,3 +275,38 @@ class Routing(Attention[RoutingPlan]):
         rounds = sort_in_rounds(rows, self.window, causal=True, sees_itself=True)
         q = self.rotated(q)
         return HeadsPlan(q, q, partial(attend_in_turn, rounds))
+
+
+class RoutingDecoder(PromptDecoder):
+    """Keep the last keys and values of local heads; of routed ones all, and their clusters."""
+
+    def __init__(self, mixer: Routing, batch: int) -> None:
+        super().__init__(mixer)
+        self.mixer = mixer
+        row = mixer.zeros(batch, mixer.place.num_heads, 2 * mixer.place.head_size)
+        local, block = slice(0, mixer.num_local), mixer.options.block
+        self.near = KeyValues(row, blocks_back(block, block, heads=local))
+        self.far = GroupedTokens(row[:, mixer.num_local :], 1, mixer.window, sees_itself=True)
+
+    def remember(self, x: Tokens) -> None:
+        self._keep(x)
+
+    def mix(self, x: Tokens) -> Tokens:
+        near_q, far_q = self._keep(x)
+        near_k, near_v = self.near.seen(self.position).chunk(2, dim=-1)
+        far_k, far_v = self.far.rows.rows.chunk(2, dim=-1)
+        near = F.scaled_dot_product_attention(near_q, near_k, near_v)
+        far = F.scaled_dot_product_attention(far_q, far_k, far_v, attn_mask=self.far.seen())
+        return self.mixer.merged(torch.cat([near, far], dim=1))
+
+    def _keep(self, x: Tokens) -> tuple[Heads, FarHeads]:
+        mixer, real = self.mixer, torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
+        near_q, far_q = mixer.near_and_far(mixer.query(x))
+        near_v, far_v = mixer.near_and_far(mixer.value(x))
+        near_k = mixer.near_and_far(mixer.key(x))[0] if mixer.num_local else near_q
+        far_q = normed(far_q)
+        clusters = own_cluster(mixer.route(far_q, real), real)
+        near_q, near_k, far_q = (mixer.rotated(t, self.position) for t in (near_q, near_k, far_q))
+        self.near.keep(torch.cat([near_k, near_v], dim=-1), self.position)
+        self.far.keep(torch.cat([far_q, far_v], dim=-1), clusters[..., None].int())
+        return near_q, far_q

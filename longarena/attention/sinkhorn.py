@@ -46,6 +46,10 @@ from torch import Tensor, nn
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.ops.blocks import Pattern, Sets, attend, cut, cut_mask, join
+from longarena.attention.ops.cache import Cache
+from longarena.attention.ops.decoder import Decoder
+from longarena.attention.ops.prompt_decoder import PromptDecoder
+from longarena.attention.pattern_decoder import key_values
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.seeding import torch_rng
@@ -55,6 +59,7 @@ HIDDEN = -1e9
 
 BlockMask = Bool[Tensor, "batch blocks"]
 Permutation = Float[Tensor, "batch heads blocks blocks"]
+Scores = Float[Tensor, "batch heads blocks columns"]
 KeyBlocks = Float[Tensor, "batch chosen heads block size"]
 Sums = Float[Tensor, "batch blocks width"]
 Summaries = Float[Tensor, "batch heads blocks size"]
@@ -162,8 +167,7 @@ class SortingNetwork(nn.Module):
         self.hidden, self.hidden_bias = _linear(heads, size, size)
         self.output, self.output_bias = _linear(heads, size, num_blocks)
 
-    def forward(self, summaries: Summaries) -> Permutation:
-        num_blocks = summaries.shape[2]
+    def forward(self, summaries: Summaries, num_blocks: int) -> Scores:
         hidden = F.relu(summaries @ self.hidden + self.hidden_bias)
         return hidden @ self.output[..., :num_blocks] + self.output_bias[..., :num_blocks]
 
@@ -233,20 +237,66 @@ class Sinkhorn(Attention[SinkhornPlan]):
     def apply(self, plan: SinkhornPlan, v: Values) -> Values:  # type: ignore[override]
         return attend(plan.pattern, plan.q, plan.k, only_real(v, plan.mask))
 
+    def decoder(self, batch: int) -> Decoder:
+        return SinkhornDecoder(self, batch)
+
     def permutation(self, x: Tokens, mask: Mask) -> Permutation:
         """Return the weight of every block in every sorted block."""
         block, causal = self.options.block, self.place.causal
         real = cut_mask(mask, block).any(dim=-1).view(len(mask), -1)
         summaries = x[:, ::block] if causal else block_sums(x, mask, block)
-        logits = self.network(self.split(summaries))
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        num_blocks = real.shape[1]
+        scores = self.scores(summaries, num_blocks)
         if self.training:
-            logits = logits + self.noise[..., : real.shape[1], : real.shape[1]].to(logits)
-        logits = logits / self.options.temperature
-        return past_only(logits) if causal else normalise(logits, real, self.options.iterations)
+            noise = self.noise[..., :num_blocks, :num_blocks].to(scores)
+            scores = scores + noise / self.options.temperature
+        return past_only(scores) if causal else normalise(scores, real, self.options.iterations)
+
+    def scores(self, summaries: Sums, num_blocks: int) -> Scores:
+        """Score the first blocks beside each block that is summarised."""
+        logits = self.network(self.split(summaries), num_blocks)
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        return logits / self.options.temperature
 
     def _draw(self, step: int) -> Float[Tensor, "heads blocks blocks"]:
         """Draw a step's Gumbel noise, which does not depend on the number or length of the rows."""
         rng = torch_rng(self.place.seed, "noise", self.place.layer, step)
         shape = (self.place.num_heads, self.num_blocks, self.num_blocks)
         return -torch.empty(shape).exponential_(generator=rng).log()
+
+
+class SinkhornDecoder(PromptDecoder):
+    """Keep all keys and values, and the block that is sorted to the one that is being read.
+
+    A block beyond the longest sequence has no score, and is sorted to none.
+    """
+
+    def __init__(self, mixer: Sinkhorn, batch: int) -> None:
+        super().__init__(mixer)
+        self.mixer, self.block = mixer, mixer.options.block
+        sizes = batch, mixer.place.num_heads, self.block, 2 * mixer.place.head_size
+        self.sorted = mixer.zeros(*sizes)
+        self.rows = Cache(self.sorted[:, :, 0])
+
+    def remember(self, x: Tokens) -> None:
+        self.rows.extend(key_values(self.mixer, x))
+        begun = x.shape[1] // self.block
+        if x.shape[1] % self.block:
+            self._sort(begun, x[:, begun * self.block, None])
+
+    def mix(self, x: Tokens) -> Tokens:
+        begun, place = divmod(self.position, self.block)
+        if place == 0:
+            self._sort(begun, x)
+        own = self.rows.extend(key_values(self.mixer, x, self.position))[:, :, -place - 1 :]
+        rows = torch.cat([self.sorted, own], dim=2) if begun else own
+        q = self.mixer.queries(x, self.position)
+        return self.mixer.merged(F.scaled_dot_product_attention(q, *rows.chunk(2, dim=-1)))
+
+    def _sort(self, begun: int, first: Tokens) -> None:
+        """Sort the blocks before to the one that begins with this token."""
+        count = min(begun, self.mixer.num_blocks)
+        weights = self.mixer.scores(first, count).softmax(dim=-1).to(self.sorted.dtype)
+        before = self.rows.rows[:, :, : count * self.block]
+        before = rearrange(before, "b h (n s) d -> b h n s d", s=self.block)
+        self.sorted = einsum(weights, before, "b h one n, b h n s d -> b h s d")

@@ -5,6 +5,7 @@ Every mixer that can be causal is tried, past blocks, segments and windows.
 
 import pytest
 import torch
+from attention import definitions
 from attention.cases import CAUSAL_CASES, WIDTH, make, over, over_mixers, tokens
 
 from longarena.attention import MIXERS, build
@@ -67,3 +68,14 @@ def test_what_looks_both_ways_cannot_go_token_by_token(name):
     mixer = build(name, width=WIDTH, num_heads=2, max_length=64)
     with pytest.raises(UserError, match="looks both ways"):
         mixer.start(1)
+
+
+@pytest.mark.parametrize("name", ["local", "reformer", "routing", "sinkhorn"])
+@torch.no_grad()
+def test_a_prompt_longer_than_it_was_built_for_is_read_to_its_end(name):
+    mixer = make(name, definitions.of(name).SMALL, causal=True, max_length=40)
+    x, _ = tokens(LENGTH, LENGTH)
+    decoder = mixer.start(2)
+    stepped = torch.stack([decoder.step(token) for token in x.unbind(1)], dim=1)
+    torch.testing.assert_close(mixer.start(2).read(x), stepped)
+    torch.testing.assert_close(stepped[:, :40], whole(mixer, x[:, :40]))

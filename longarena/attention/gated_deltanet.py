@@ -130,13 +130,13 @@ class DeltaDecoder(Decoder):
         self.weights, self.chunk = mixer.weights(), mixer.chunk
         carried = start(self.weights, batch)
         self.tail = carried.tail[0]
-        self.state = carried.state.unflatten(0, (batch, -1))
+        self.state = carried.state.view(batch, -1, *carried.state.shape[1:])
 
     def step(self, x: Token) -> Token:
         return self.read(x[:, None])[:, 0]
 
     def read(self, x: Tokens) -> Tokens:
-        return torch.cat([self._read(part) for part in x.split(self.chunk, dim=1)], dim=1)
+        return torch.cat([self._read(part) for part in torch.split(x, self.chunk, dim=1)], dim=1)
 
     def _read(self, x: Tokens) -> Tokens:
         real = torch.ones(1, *x.shape[:2], dtype=torch.bool, device=x.device)

@@ -11,7 +11,12 @@ Paper:  Yang, Kautz and Hatamizadeh (2024), https://arxiv.org/abs/2412.06464 (se
 Cost:   time O(N (D P + c (d + e) + d e)), memory O(N D + (N / c) d e), for P projected channels
         and, per head, keys of size d, values of size e and chunks of c.
 Choice: a backward pass of our own, which keeps the tokens and what the chunks hand over, and makes
-        all else again.
+        all else again: a peak of 160 MiB for four rows of 4,096 tokens, 256 channels and 4 heads.
+        In processor time, with one thread on a busy machine, autograd inside the chunks takes 18 %
+        longer and 91 MiB more; keeping the projected tokens saves 2 to 8 % for 196 MiB.
+Choice: two sets go through the same operations side by side, which takes at most a tenth less time
+        than one after the other.
+Choice: chunks of 64. Chunks of 32 take 8 % longer, and chunks of 128 take 35 %.
 """
 
 from dataclasses import dataclass
@@ -19,6 +24,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -94,20 +100,31 @@ class DeltaStep:
 
     def __init__(self, x: Parts, mask: PartMasks, carried: Carried, weights: Weights) -> None:
         self.x, self.weights = x, weights
-        convolved, values, heads, _ = weights.sizes
-        qkv, gate, b, decay = _map(x, weights.input.mT).split(weights.sizes, dim=-1)
+        heads = weights.slope.shape[1]
+        projected = _map(x, weights.input.mT)
+        qkv, gate, b, decay = torch.split(projected, weights.sizes, dim=-1)
         self.gates = _Gates(b, decay, mask, weights)
         self.convolution = TailConvolution(qkv, carried.tail, weights.kernel)
-        qk, v = self.convolution.y().flatten(0, 1).split([convolved - values, values], dim=-1)
+        qk, v = self._queries_keys_and_values(self.convolution.y())
         self.rule = DeltaChunk(
-            qk.unflatten(-1, (2, heads, -1)),
-            v.unflatten(-1, (heads, -1)),
+            qk,
+            v,
             self.gates.b.flatten(0, 1),
             self.gates.logs.flatten(0, 1),
             carried.state,
         )
         answers = self.rule.y.view(*x.shape[:2], heads, *self.rule.y.shape[1:])
-        self.heads = GatedHeads(answers.transpose(2, 3), gate.unflatten(-1, (heads, -1)))
+        gates = rearrange(gate, "s b n (h d) -> s b n h d", h=heads)
+        self.heads = GatedHeads(answers.transpose(2, 3), gates)
+
+    def _queries_keys_and_values(self, convolved: Parts) -> tuple[Tensor, Tensor]:
+        """Cut the convolved channels into queries and keys, values, and all into heads."""
+        channels, values, heads, _ = self.weights.sizes
+        qk, v = torch.split(convolved, [channels - values, values], dim=-1)
+        return (
+            rearrange(qk, "s b n (two h d) -> (s b) n two h d", two=2, h=heads),
+            rearrange(v, "s b n (h d) -> (s b) n h d", h=heads),
+        )
 
     def y(self) -> Parts:
         """Norm the answers, gate them, and map them to tokens."""
@@ -126,11 +143,15 @@ class DeltaStep:
         db, ddecay = self.gates.back(found.b, found.logs, gradients)
 
         dprojected = self.x.new_empty(*self.x.shape[:-1], self.weights.input.shape[1])
-        dqkv, *others = dprojected.split(self.weights.sizes, dim=-1)
+        dqkv, *others = torch.split(dprojected, self.weights.sizes, dim=-1)
         for part, gradient in zip(others, (dgate.flatten(-2), db, ddecay), strict=True):
             part.copy_(gradient)
-        dconvolved = torch.cat([found.qk.flatten(2), found.v.flatten(2)], dim=-1)
-        dtail, dkernel = self.convolution.back(dconvolved.view(dqkv.shape), dnext.tail, dqkv)
+        sums = self.convolution.sums
+        dconvolved = torch.empty_like(sums, memory_format=torch.contiguous_format)
+        dqk, dv = self._queries_keys_and_values(dconvolved)
+        dqk.copy_(found.qk)
+        dv.copy_(found.v)
+        dtail, dkernel = self.convolution.back(dconvolved, dnext.tail, dqkv)
         gradients.kernel.add_(dkernel)
         _add_products(gradients.input, dprojected, self.x)
         return _map(dprojected, self.weights.input), Carried(dtail, found.state)

@@ -70,7 +70,7 @@ class DeltaChunk:
         self.products = (units @ k.mT).view(between.shape).mul_(between)
         self.inverse = _inverse(self.products[:, 1], b.flatten(0, 1))
         self.faded = (units.view(len(k), 2, *k.shape[1:]) * self.decays.through).flatten(1, 2)
-        read, known = (self.faded @ state).unflatten(1, (2, -1)).unbind(1)
+        read, known = (self.faded @ state).chunk(2, dim=1)
         errors = torch.empty(known.shape, dtype=known.dtype, device=known.device)
         torch.sub(v.transpose(1, 2), self._by_row(known), out=self._by_row(errors))
         self.written = self.inverse @ errors
@@ -100,7 +100,7 @@ class DeltaChunk:
         pairs = dproducts * products
         of_keys = pairs.sum(-2, dtype=torch.float64)
         db = (dwritten * written).sum(-1) + of_keys[:, 1]
-        left = (dleaving * self.leaving).sum(-1)
+        left = (dleaving * self.leaving).sum(-1).double()
         dsums = pairs.sum((1, 3), dtype=torch.float64) - of_keys.sum(1) - left
         dsums += (dfaded * self.faded).sum(-1).view(of_keys.shape).sum(1)
         dsums[:, -1] += left.sum(-1) + (dnext * self.state).sum((1, 2)) * decays.whole[:, 0, 0]
@@ -120,7 +120,7 @@ class DeltaChunk:
         )
 
     def _by_row(self, lanes: Tensor) -> Tensor:
-        return lanes.unflatten(0, (-1, self.heads))
+        return lanes.view(-1, self.heads, *lanes.shape[1:])
 
 
 class _Units:
@@ -144,7 +144,8 @@ class _Units:
         # what points along the vector would change its length
         along = (dunits * self.raw).sum(-1, keepdim=True)
         along.mul_(self.inverse.square()).mul_(self.scale)
-        return (dunits * self.scale).addcmul_(self.raw, along, value=-1)
+        dqk: Tensor = dunits * self.scale
+        return dqk.addcmul_(self.raw, along, value=-1)
 
 
 class _Decays:
@@ -173,6 +174,7 @@ def _inverse(
     products: Float[Tensor, "lanes tokens tokens"], b: Float[Tensor, "lanes tokens"]
 ) -> Float[Tensor, "lanes tokens tokens"]:
     """Make the map from the errors of the state to what is written: B (1 + products B)^-1."""
-    return torch.linalg.solve_triangular(
+    inverse: Tensor = torch.linalg.solve_triangular(
         products * b[:, None], torch.diag_embed(b), upper=False, unitriangular=True, left=False
     )
+    return inverse

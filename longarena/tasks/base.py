@@ -19,7 +19,7 @@ from typing import ClassVar
 import platformdirs
 
 from longarena.data.archive import Source
-from longarena.data.dataset import Bytes, Chunk
+from longarena.data.dataset import Chunk, DiskTokens
 from longarena.data.download import Download
 from longarena.errors import UserError
 from longarena.options import Options
@@ -81,7 +81,7 @@ class Task(ABC):
         """Yield every example of a source; the order depends on its content only."""
         raise UserError(f"{self.card.name} is generated; leave out --source")
 
-    def describe(self, sequences: Sequence[Bytes], label: int) -> str:
+    def describe(self, sequences: Sequence[DiskTokens], label: int) -> str:
         """Write one example for a person to read."""
         rows = [" ".join(map(str, tokens.tolist())) for tokens in sequences]
         return "\n".join([f"{label}:", *rows])

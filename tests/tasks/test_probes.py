@@ -161,6 +161,12 @@ def test_data_stands_anywhere_before_the_markers():
     assert {token for read, _ in examples("selective-copy") for token in read} == set(range(12))
 
 
+def test_the_special_token_stands_anywhere_but_right_before_the_end():
+    places = [read.index(0) for read, _ in examples("induction", 4000)]
+    assert are_drawn_by(np.bincount(places))
+    assert max(places) == 70 - 3
+
+
 @pytest.mark.parametrize("name", ["induction", "passkey"])
 def test_the_label_is_the_tenth_in_which_the_answer_stands(name):
     found = labels(name, 2000)

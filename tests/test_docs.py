@@ -26,6 +26,7 @@ from longarena.records.folder import read_records
 ROOT = Path(__file__).parent.parent
 MEASURING, TRAINING = ROOT / "docs/measuring.md", ROOT / "docs/training.md"
 TUNING, LANGUAGE = ROOT / "docs/tuning.md", ROOT / "docs/language.md"
+PROBES = ROOT / "docs/probes.md"
 # what a page shows at full size is tried at a small one
 SMALLER = {
     r"(measure (?!.*--task).*)": r"\1 --lengths 64,128 --shape small",
@@ -182,6 +183,23 @@ def test_the_text_of_the_page_is_trained_on_and_continued(run, tmp_path):
     generations = [c for c in commands(LANGUAGE) if c.startswith("generate")]
     for command in generations:
         assert run([*shlex.split(command.replace("RUN", trained["id"])), "--tokens", "5"])
+
+
+def test_the_examples_of_the_probes_are_those_of_the_page(run):
+    shown = " ".join(PROBES.read_text().split())
+    commands_ = [c for c in commands(PROBES) if c.startswith("data show") and "passkey" not in c]
+    assert len(commands_) == 3
+    for command in commands_:
+        assert " ".join(run(shlex.split(command)).split()) in shown
+
+
+def test_a_probe_is_scored_at_lengths_as_the_page_says(run):
+    [command] = [c for c in commands(PROBES) if c.startswith("evaluate")]
+    sets = ["task.size=0.002", "task.length=16", "batch_size=8", "steps=2", "evaluate_every=2"]
+    words = [word for each in sets for word in ("--set", each)]
+    made = run(["train", "induction", "linear", "--preset", "cpu", *words, "--json", "--quiet"])
+    rows = run(shlex.split(command.replace("RUN", json.loads(made)["id"])))
+    assert all(length in rows for length in ("64", "256", "1,024"))
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import typer
 
 from longarena.cli import data, show, store
 from longarena.cli.draw import draw
+from longarena.cli.evaluate import evaluate
 from longarena.cli.export import export, fill
 from longarena.cli.generate import generate
 from longarena.cli.lists import list_
@@ -16,7 +17,7 @@ from longarena.cli.span import span
 from longarena.cli.stopping import was_interrupted
 from longarena.cli.sweep import sweep
 from longarena.cli.tour import tour
-from longarena.cli.train import evaluate, train
+from longarena.cli.train import train
 from longarena.errors import UserError
 from longarena.training.stop import Interrupted
 

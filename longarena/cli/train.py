@@ -1,4 +1,4 @@
-"""longarena train and evaluate: bring a run to its end, and look at it again."""
+"""longarena train: bring a run to its end."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -147,31 +147,3 @@ def _next(record: "RunRecord", runs: Path, store: Path | None) -> list[str]:
         words(f"longarena evaluate {record.id}", runs=named),
         words("longarena report", runs=named, store=store),
     ]
-
-
-@when_stopped("nothing was changed")
-def evaluate(
-    run: Annotated[str, typer.Argument(help="The id of a run, its beginning, or its folder.")],
-    split: Annotated[
-        Literal["train", "valid", "test"], typer.Option(help="The split to score it on.")
-    ] = "test",
-    runs: Runs = RUNS,
-    threads: Threads = None,
-    quiet: Quiet = False,
-    json: AsJson = False,
-) -> None:
-    """Score the best parameters of a run on a split."""
-    from longarena.runtime import set_up
-    from longarena.training.folder import find_run
-    from longarena.training.loop import evaluate_run
-
-    out = Output(quiet, json)
-    set_up(threads)
-    folder = find_run(runs, run)
-    found = evaluate_run(folder, split, out.progress)
-    metric, score = found.metric, found.score
-    out.result({"metric": metric.name} | score.model_dump(mode="json"))
-    out.say(
-        f"{folder.path.name} on {split}: {metric.name} {metric.write_with_unit(score.value)}, "
-        f"loss {score.loss:.4f}, {score.examples:,} examples"
-    )

@@ -2,7 +2,7 @@
 
 A dataset is a folder. Each split has three files:
 
-    train.tokens    every sequence end to end, one byte per token
+    train.tokens    every sequence end to end, one byte per token, or two (uint16)
     train.offsets   int64: sequence i is tokens[offsets[i] : offsets[i + 1]]
     train.labels    int64: one per example; an example is one sequence, or two in a row (a pair)
 
@@ -11,8 +11,8 @@ written under a temporary name, flushed and renamed, so it exists whole or not a
 reads it through once and refuses it if it does not match its fingerprint, unless that was just
 checked.
 
-Choice: a token on disk is a byte; in a batch its id is byte + 1, and 0 is padding. So every task
-        fits in bytes and padding can never be mistaken for data.
+Choice: a token on disk is a byte, or two where a vocabulary has more than 256; in a batch its id is
+        one more, and 0 is padding. So padding can never be mistaken for data.
 """
 
 import hashlib
@@ -33,22 +33,31 @@ from longarena.data.files import write_atomically
 from longarena.errors import UserError
 
 FORMAT = 1
-PARTS: dict[str, np.dtype[Any]] = {
-    "tokens": np.dtype(np.uint8),
-    "offsets": np.dtype("<i8"),
-    "labels": np.dtype("<i8"),
-}
+PARTS = ("tokens", "offsets", "labels")
+NUMBERS = np.dtype("<i8")  # of offsets and labels
+BYTES = "uint8"  # what tokens are where a dataset does not say it
+TOKEN_TYPES: dict[str, np.dtype[Any]] = {BYTES: np.dtype(np.uint8), "uint16": np.dtype("<u2")}
 HASH_BLOCK = 1 << 24
 
 Bytes = NDArray[np.uint8]
+DiskTokens = NDArray[np.unsignedinteger[Any]]
 Integers = NDArray[np.int64]
+
+
+def token_type(vocab_size: int) -> str:
+    """Name the smallest type that holds the tokens of a vocabulary, whose ids include padding.
+
+    >>> token_type(257), token_type(258)
+    ('uint8', 'uint16')
+    """
+    return next(name for name, kind in TOKEN_TYPES.items() if vocab_size - 2 <= np.iinfo(kind).max)
 
 
 @dataclass(frozen=True)
 class Chunk:
     """Some examples on their way into a dataset: tokens end to end, lengths, labels."""
 
-    tokens: Bytes
+    tokens: DiskTokens
     lengths: Integers
     labels: Integers
 
@@ -64,7 +73,7 @@ class Chunk:
 class Split:
     """The examples of one split, read from the memory map as they are needed."""
 
-    tokens: Bytes
+    tokens: DiskTokens
     offsets: Integers
     labels: Integers
     num_sequences: int
@@ -93,7 +102,7 @@ class Split:
         end = max(1, round(share * len(self.tokens)))
         return replace(self, tokens=self.tokens[:end], offsets=np.array([0, end]))
 
-    def sequence(self, example: int, which: int = 0) -> Bytes:
+    def sequence(self, example: int, which: int = 0) -> DiskTokens:
         """Return the tokens of one sequence as they are on disk."""
         i = example * self.num_sequences + which
         return self.tokens[self.offsets[i] : self.offsets[i + 1]]
@@ -130,12 +139,14 @@ class Dataset:
         self.facts: dict[str, object] = about["facts"]
         self.fingerprint: str = about["fingerprint"]
         self.num_sequences: int = about["num_sequences"]
+        self.tokens: str = about.get("tokens", BYTES)
         self.sizes: dict[str, int] = about["sizes"]
         if verify and not self._is_whole():
             raise _damaged(folder, "its content does not match its fingerprint")
 
     def _is_whole(self) -> bool:
-        return _fingerprint(self.folder, list(self.sizes), self.num_sequences) == self.fingerprint
+        found = _fingerprint(self.folder, list(self.sizes), self.num_sequences, self.tokens)
+        return found == self.fingerprint
 
     def split(self, name: str) -> Split:
         """Map one split into memory."""
@@ -145,16 +156,27 @@ class Dataset:
 
     def _map(self, split: str, part: str) -> NDArray[Any]:
         path = self.folder / f"{split}.{part}"
+        kind = _type_of(part, self.tokens)
         if path.stat().st_size == 0:  # an empty file cannot be mapped
-            return np.empty(0, PARTS[part])
-        return np.asarray(np.memmap(path, PARTS[part], mode="r"))
+            return np.empty(0, kind)
+        return np.asarray(np.memmap(path, kind, mode="r"))
 
 
 class Writer:
-    """Writes a dataset; `with Writer(...)` leaves a whole dataset behind, or nothing."""
+    """Writes a dataset; `with Writer(...)` leaves a whole dataset behind, or nothing.
 
-    def __init__(self, folder: Path, facts: dict[str, object], num_sequences: int = 1) -> None:
+    `tokens` is one of TOKEN_TYPES.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        facts: dict[str, object],
+        num_sequences: int = 1,
+        tokens: str = BYTES,
+    ) -> None:
         self.folder, self.facts, self.num_sequences = folder, facts, num_sequences
+        self.tokens = tokens
         self._partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
         self._files: dict[str, BinaryIO] = {}
         self._sizes: dict[str, int] = {}
@@ -171,6 +193,10 @@ class Writer:
         """Append examples to a split."""
         if len(chunk.lengths) != len(chunk.labels) * self.num_sequences:
             raise ValueError(f"{len(chunk.lengths)} sequences for {len(chunk.labels)} labels")
+        if not np.can_cast(chunk.tokens.dtype, TOKEN_TYPES[self.tokens]):
+            raise ValueError(
+                f"tokens of {chunk.tokens.dtype} do not fit a dataset of {self.tokens}"
+            )
         if split not in self._sizes:
             self._sizes[split] = self._ends[split] = 0
             self._write(split, "offsets", np.zeros(1, np.int64))
@@ -186,7 +212,8 @@ class Writer:
         name = f"{split}.{part}"
         if name not in self._files:
             self._files[name] = (self._partial / name).open("wb")
-        self._files[name].write(np.ascontiguousarray(array, PARTS[part]).data)
+        kind = _type_of(part, self.tokens)
+        self._files[name].write(np.ascontiguousarray(array, kind).data)
 
     def __exit__(
         self,
@@ -215,8 +242,11 @@ class Writer:
             "format": FORMAT,
             "facts": self.facts,
             "num_sequences": self.num_sequences,
+            "tokens": self.tokens,
             "sizes": self._sizes,
-            "fingerprint": _fingerprint(self._partial, list(self._sizes), self.num_sequences),
+            "fingerprint": _fingerprint(
+                self._partial, list(self._sizes), self.num_sequences, self.tokens
+            ),
         }
         write_atomically(self._partial / "dataset.json", json.dumps(about, indent=2) + "\n")
         if self.folder.exists():
@@ -224,9 +254,16 @@ class Writer:
         self._partial.rename(self.folder)
 
 
-def _fingerprint(folder: Path, splits: list[str], num_sequences: int) -> str:
+def _type_of(part: str, tokens: str) -> np.dtype[Any]:
+    """Return what a file of a dataset is made of."""
+    return TOKEN_TYPES[tokens] if part == "tokens" else NUMBERS
+
+
+def _fingerprint(folder: Path, splits: list[str], num_sequences: int, tokens: str) -> str:
     """Digest every byte of a dataset: two datasets with one fingerprint hold the same data."""
-    digest = hashlib.sha256(f"{FORMAT} {num_sequences}".encode())
+    # datasets of bytes are older than the field that says so
+    kind = "" if tokens == BYTES else f" {tokens}"
+    digest = hashlib.sha256(f"{FORMAT} {num_sequences}{kind}".encode())
     for name in (f"{split}.{part}" for split in sorted(splits) for part in PARTS):
         path = folder / name
         if not path.is_file():

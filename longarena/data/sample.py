@@ -20,4 +20,5 @@ def sample(split: Split, number: int | None) -> Split:
 
 def _chunk(split: Split, example: int) -> Chunk:
     sequences = [split.sequence(example, which) for which in range(split.num_sequences)]
-    return Chunk.of((tokens.tobytes() for tokens in sequences), int(split.labels[example]))
+    lengths = np.array([len(tokens) for tokens in sequences], np.int64)
+    return Chunk(np.concatenate(sequences), lengths, split.labels[example : example + 1])

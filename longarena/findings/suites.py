@@ -39,9 +39,18 @@ ARENA = Suite(
     averages=(AverageOf("Average", FIVE), AverageOf("with Path-X", (*FIVE, "path-x"))),
 )
 LANGUAGE = Suite(name="language", title="Language", tasks=("enwik8",))
+FOUR = ("recall", "selective-copy", "induction", "passkey")
+PROBES = Suite(
+    name="probes",
+    title="Probes",
+    tasks=FOUR,
+    averages=(AverageOf("Average", FOUR),),
+    # what counts here is what a mechanism carries along, not how many weights it has
+    parameter_budget=5.0,
+)
 YOURS = Suite(name="yours", title="Tasks from outside")
 
-SUITES = {suite.name: suite for suite in (ARENA, LANGUAGE, YOURS)}
+SUITES = {suite.name: suite for suite in (ARENA, LANGUAGE, PROBES, YOURS)}
 
 
 def suite_of(task: str) -> Suite:

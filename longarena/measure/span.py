@@ -99,13 +99,15 @@ def _measure(
     with progress.bar("attention span", total=len(chosen)) as bar:
         for start in range(0, len(chosen), BATCH_SIZE):
             examples = chosen[start : start + BATCH_SIZE]
+            inputs = _inputs(model, assemble(split, examples).ids)
             seen = [
                 mean_distance(mixer, x, mask, model.backbone.num_prepended).sum(dim=0)
-                for mixer, x, mask in _inputs(model, assemble(split, examples).ids)
+                for mixer, x, mask in inputs
             ]
             found = torch.stack(seen)
             sums = found if not counted else sums + found
-            counted += len(examples) * split.num_sequences
+            # an example may have two sequences, of which the model may read only one
+            counted += len(inputs[0][1])
             bar.advance(len(examples))
     return sums / counted
 

@@ -39,6 +39,12 @@ class Model(nn.Module):
         losses = [loss for mixer in mixers if (loss := mixer.extra_loss()) is not None]
         return torch.stack(losses).sum() if losses else None
 
+    def state_bytes(self, length: int) -> int:
+        """Return what a causal model carries to the next token after so many of one row."""
+        prepended = self.backbone.num_prepended
+        mixers = self.backbone.encoder.mixers()
+        return sum(mixer.state_bytes(prepended + length) for mixer in mixers)
+
 
 def num_parameters(model: nn.Module) -> int:
     """Count the numbers of a model that are trained."""

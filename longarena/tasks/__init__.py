@@ -12,9 +12,13 @@ from longarena.options import parse
 from longarena.tasks.base import Task
 from longarena.tasks.enwik8 import Enwik8
 from longarena.tasks.image import Image
+from longarena.tasks.induction import Induction
 from longarena.tasks.listops import ListOps
+from longarena.tasks.passkey import Passkey
 from longarena.tasks.pathfinder import Pathfinder, Pathfinder64, Pathfinder256, PathX
+from longarena.tasks.recall import Recall
 from longarena.tasks.retrieval import Retrieval
+from longarena.tasks.selective_copy import SelectiveCopy
 from longarena.tasks.text import Text
 from longarena.tasks.textfile import is_file_name, text_task
 
@@ -28,6 +32,10 @@ TASKS: dict[str, type[Task]] = {
     "pathfinder-64": Pathfinder64,
     "pathfinder-256": Pathfinder256,
     "enwik8": Enwik8,
+    "recall": Recall,
+    "selective-copy": SelectiveCopy,
+    "induction": Induction,
+    "passkey": Passkey,
 }
 
 

@@ -19,10 +19,10 @@ from typing import ClassVar
 import platformdirs
 
 from longarena.data.archive import Source
-from longarena.data.dataset import Bytes, Chunk
+from longarena.data.dataset import Chunk, DiskTokens
 from longarena.data.download import Download
 from longarena.errors import UserError
-from longarena.options import Options
+from longarena.options import Options, parse
 from longarena.tasks.signature import Signature
 from longarena.tasks.splits import scaled
 
@@ -81,10 +81,25 @@ class Task(ABC):
         """Yield every example of a source; the order depends on its content only."""
         raise UserError(f"{self.card.name} is generated; leave out --source")
 
-    def describe(self, sequences: Sequence[Bytes], label: int) -> str:
+    def describe(self, sequences: Sequence[DiskTokens], label: int) -> str:
         """Write one example for a person to read."""
         rows = [" ".join(map(str, tokens.tolist())) for tokens in sequences]
         return "\n".join([f"{label}:", *rows])
+
+    @property
+    def tested_lengths(self) -> tuple[int, ...]:
+        """The lengths at which a run is tested beside its test split, if it can be: often none."""
+        return ()
+
+    def at_length(self, length: int) -> "Task":
+        """Return the same task on sequences of another length."""
+        raise UserError(f"{self.card.name} cannot be asked at a chosen length")
+
+    def changed(self, **options: object) -> "Task":
+        """Return the same task under other options."""
+        kind = type(self)
+        values = self.options.model_dump() | options
+        return kind(parse(kind.options_type, values, self.card.name), self.size, self.data)
 
     @property
     def sizes(self) -> dict[str, int]:

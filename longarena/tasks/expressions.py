@@ -9,7 +9,7 @@ parentheses, which say nothing that the brackets do not:
 from collections.abc import Callable, Iterator
 from statistics import median
 
-from longarena.data.dataset import Bytes
+from longarena.data.dataset import DiskTokens
 
 TOKENS = ("]", "[MIN", "[MAX", "[MED", "[SM", *"0123456789")
 CLOSE, FIRST_DIGIT = 0, 5
@@ -36,7 +36,7 @@ def encode(text: bytes) -> bytes:
     return text.translate(TABLE, delete=b"() ")
 
 
-def draw_tree(tokens: Bytes | bytes) -> str:
+def draw_tree(tokens: DiskTokens | bytes) -> str:
     r"""Draw each operator with the values of its arguments and its own.
 
     A value in parentheses is that of a nested expression, which follows below.

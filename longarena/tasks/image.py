@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from longarena.data.archive import Source
-from longarena.data.dataset import Bytes, Chunk, Integers
+from longarena.data.dataset import Bytes, Chunk, DiskTokens, Integers
 from longarena.data.download import Download
 from longarena.seeding import numpy_rng
 from longarena.tasks.base import Task, TaskCard
@@ -67,7 +67,7 @@ class Image(Task):
         yield "valid", _chunk(pixels[valid], labels[valid])
         yield "test", _chunk(*found["test"])
 
-    def describe(self, sequences: Sequence[Bytes], label: int) -> str:
+    def describe(self, sequences: Sequence[DiskTokens], label: int) -> str:
         # a character is about twice as high as wide: every other line
         rows = sequences[0].reshape(SIDE, SIDE)[::2].astype(int) * len(SHADES) // 256
         return "\n".join([CLASSES[label], *("".join(SHADES[i] for i in row) for row in rows)])

@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from longarena.data.archive import Source
-from longarena.data.dataset import Bytes, Chunk
+from longarena.data.dataset import Chunk, DiskTokens
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.runtime import held_back
@@ -141,5 +141,5 @@ class ListOps(Task):
             )
         return (tokens,), int(answer)
 
-    def describe(self, sequences: Sequence[Bytes], label: int) -> str:
+    def describe(self, sequences: Sequence[DiskTokens], label: int) -> str:
         return draw_tree(sequences[0])

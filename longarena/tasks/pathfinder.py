@@ -24,7 +24,7 @@ import numpy as np
 from pydantic import model_validator
 
 from longarena.data.archive import Source
-from longarena.data.dataset import Bytes, Chunk
+from longarena.data.dataset import Bytes, Chunk, DiskTokens
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.seeding import numpy_rng
@@ -127,7 +127,7 @@ class Contours(Task):
                 some = [images[i] for i in sorted(chosen)[start : start + CHUNK]]
                 yield split, _chunk([each.pixels() for each in some], [e.label for e in some])
 
-    def describe(self, sequences: Sequence[Bytes], label: int) -> str:
+    def describe(self, sequences: Sequence[DiskTokens], label: int) -> str:
         step = max(1, self.side // COLUMNS)
         shape = (self.side // step, step, self.side // step, step)
         bright = sequences[0].reshape(shape).max(axis=(1, 3)) > VISIBLE

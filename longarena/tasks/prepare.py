@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 from longarena.data.archive import data_name, num_megabytes, reading
-from longarena.data.dataset import Dataset, Writer
+from longarena.data.dataset import Dataset, Writer, token_type
 from longarena.data.fetch import fetch
 from longarena.data.files import locked
 from longarena.errors import UserError
@@ -182,11 +182,17 @@ def _write(task: Task, home: Path, source: Path | None, progress: Progress) -> T
     return _write_read(task, home, source, progress)
 
 
+def _writer(task: Task, home: Path, facts: dict[str, object]) -> Writer:
+    signature = task.signature
+    tokens = token_type(signature.vocab_size)
+    return Writer(task.folder(home), facts, signature.num_sequences, tokens)
+
+
 def _write_generated(task: Task, home: Path, progress: Progress) -> Task:
     facts = _facts(task, GENERATED)
     label = f"preparing {task.card.name}"
     with (
-        Writer(task.folder(home), facts, task.signature.num_sequences) as writer,
+        _writer(task, home, facts) as writer,
         progress.bar(label, total=sum(task.sizes.values())) as bar,
     ):
         for split, chunk in task.generate(task.sizes):
@@ -201,7 +207,7 @@ def _write_read(task: Task, home: Path, path: Path, progress: Progress) -> Task:
     with (
         progress.bar(label, num_megabytes(path)) as bar,
         reading(path, bar) as source,
-        Writer(task.named("").folder(home), {}, task.signature.num_sequences) as writer,
+        _writer(task.named(""), home, {}) as writer,
     ):
         counts: Counter[str] = Counter()
         for split, chunk in task.read(source):

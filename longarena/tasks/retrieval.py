@@ -15,7 +15,7 @@ from typing import IO
 from pydantic import Field
 
 from longarena.data.archive import Source
-from longarena.data.dataset import Bytes, Chunk
+from longarena.data.dataset import Chunk, DiskTokens
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.tasks import release
@@ -86,12 +86,12 @@ class Retrieval(Task):
             pairs.append((pair, LABELS[label]))
         return pairs
 
-    def describe(self, sequences: Sequence[Bytes], label: int) -> str:
+    def describe(self, sequences: Sequence[DiskTokens], label: int) -> str:
         link = ("no citation between them", "one cites the other")[label]
         return "\n".join([link, *(_beginning(sequence) for sequence in sequences)])
 
 
-def _beginning(document: Bytes) -> str:
+def _beginning(document: DiskTokens) -> str:
     text = document[:SHOWN].tobytes().decode(errors="replace")
     more = f" ... ({len(document)} bytes)" if len(document) > SHOWN else ""
     return f"- {text}{more}"

@@ -12,7 +12,8 @@ class Signature(Options):
     the answer is not one of several classes. `track` says what is predicted and how it is scored.
     `has_values` says that a token is a quantity, such as a shade of grey, so that a model may read
     it as a number. Where a long stream is scored in windows of `max_length` tokens, each window
-    reads `overlap` tokens that counted before.
+    reads `overlap` tokens that counted before. `num_asked` is the greatest number of positions at
+    which an example of the track `recall` asks something; None means that it may ask everywhere.
     """
 
     vocab_size: int
@@ -22,3 +23,4 @@ class Signature(Options):
     track: str = "classification"
     has_values: bool = False
     overlap: int = 0
+    num_asked: int | None = None

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from longarena.data.archive import Source
-from longarena.data.dataset import Bytes, Chunk
+from longarena.data.dataset import Chunk, DiskTokens
 from longarena.data.download import Download
 from longarena.errors import UserError
 from longarena.options import Options
@@ -98,7 +98,7 @@ class Text(Task):
             for split in ("train", "test")
         }
 
-    def describe(self, sequences: Sequence[Bytes], label: int) -> str:
+    def describe(self, sequences: Sequence[DiskTokens], label: int) -> str:
         text = sequences[0].tobytes().decode(errors="replace")
         return f"{('negative', 'positive')[label]}:\n{text}"
 

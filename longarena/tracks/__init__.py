@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 TRACKS = {
     "classification": "longarena.tracks.classification:Classification",
     "language": "longarena.tracks.language:Language",
+    "recall": "longarena.tracks.recall:Recall",
 }
 
 

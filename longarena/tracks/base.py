@@ -97,6 +97,10 @@ class Track(ABC):
         """Return what is scored one by one; by default the examples of a split."""
         return split
 
+    def num_tokens(self, batch: Batch) -> int:
+        """Count the real tokens that a model reads in a batch."""
+        return int((batch.ids != 0).sum())
+
     def details(self, split: Split, found: Evaluation) -> dict[str, Value]:
         """Return what else to record about an evaluation; by default nothing."""
         return {}

@@ -2,36 +2,36 @@
 
 import math
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
-from longarena.data.dataset import Dataset
+from longarena.data.dataset import Dataset, Split
 from longarena.data.files import locked, write_atomically
 from longarena.model.model import num_parameters
+from longarena.options import Value
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe, build_task
 from longarena.records.answers import Answers, write_answers
 from longarena.records.folder import write_record
+from longarena.records.lengths import LENGTHS
 from longarena.records.record import (
     Curve,
     LateTraining,
     RunMetrics,
     RunRecord,
-    SplitScore,
     Status,
     is_significant,
 )
 from longarena.runtime import machine, peak_resident_bytes, versions
 from longarena.tasks.base import Task, default_home
 from longarena.tasks.prepare import obtain, open_prepared
-from longarena.tracks import track_of
-from longarena.tracks.base import Level
+from longarena.tracks.base import Evaluation, Level
 from longarena.tracks.metric import Metric
 from longarena.training.devices import first_alone, launch
 from longarena.training.folder import RunFolder
+from longarena.training.lengths import score_lengths
 from longarena.training.run import Host, Run, split_score
 from longarena.training.stop import stop_requests
 from longarena.training.tensorboard import check_tensorboard
@@ -39,14 +39,6 @@ from longarena.training.tensorboard import check_tensorboard
 # a run whose late loss is this close to that of the best constant answer has learnt almost nothing
 COLLAPSE_MARGIN = 0.01
 LATE = 0.75
-
-
-@dataclass(frozen=True)
-class EvaluatedRun:
-    """What a run's best parameters score on a split, and by which metric."""
-
-    metric: Metric
-    score: SplitScore
 
 
 def train(  # noqa: PLR0913 - the one call from outside: everything but the recipe by its name
@@ -115,21 +107,6 @@ def _train(run: Run, task: Task, data: Dataset) -> RunRecord:
     return record
 
 
-def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> EvaluatedRun:
-    """Score the best parameters of a run on a split."""
-    recipe = folder.read_recipe()
-    task, devices = build_task(recipe), launch(recipe)
-    data = obtain(task, default_home(), progress)
-    track = track_of(task.signature)
-    model = track.build(recipe.model, task.signature, recipe.seed)
-    model.load_state_dict(folder.read_best())
-    examples = track.examples(data.split(split), task.signature)
-    found = track.evaluate(
-        devices.setup_module(model), examples, recipe.batch_size, devices.device, progress
-    )
-    return EvaluatedRun(track.metric, split_score(found.tally))
-
-
 def _conclude(
     run: Run, task: Task, data: Dataset, status: Status
 ) -> tuple[RunRecord, Answers | None]:
@@ -159,7 +136,7 @@ def _conclude(
         valid=state.best,
         test=test,
         level=level.score,
-        details=track.details(examples, found) if found else {},
+        details=_details(run, task, examples, found) if found else {},
         best_step=state.best_step,
         steps=state.step,
         steps_per_second=state.steps_per_second,
@@ -187,6 +164,23 @@ def _conclude(
         finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     return record, answers
+
+
+def _details(run: Run, task: Task, test: Split, found: Evaluation) -> dict[str, Value]:
+    """Collect what the track says of a test, and what causal models are compared by."""
+    learner, device = run.learner, run.devices.device
+    details = learner.track.details(test, found)
+    if learner.track.is_causal:
+        details["state_bytes"] = learner.model.state_bytes(int(test.lengths.max()))
+    if task.tested_lengths:
+        scores = score_lengths(
+            task,
+            task.tested_lengths,
+            lambda split, size: learner.track.evaluate(learner.wrapped, split, size, device),
+            progress=run.progress,
+        )
+        details[LENGTHS] = [each.model_dump(mode="json") for each in scores]
+    return details
 
 
 def late_training(folder: RunFolder, metric: Metric, level: Level) -> LateTraining | None:

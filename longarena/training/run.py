@@ -163,7 +163,7 @@ class Run:
         if is_timed:
             state.timed_seconds += time.perf_counter() - start
             state.timed_steps += 1
-            state.timed_tokens += int((batch.ids != 0).sum())
+            state.timed_tokens += self.learner.track.num_tokens(batch)
 
     def _write_log(self) -> str | None:
         """Log what happened since the last line; None if the loss is no longer finite."""

@@ -3,7 +3,9 @@ import json
 import numpy as np
 import pytest
 
+from longarena.data.batches import assemble
 from longarena.data.dataset import Chunk, Dataset, Writer
+from longarena.data.sample import sample
 from longarena.errors import UserError
 
 ROWS = [(b"abc", 1), (b"", 0), (b"defgh", 2)]
@@ -81,6 +83,52 @@ def test_what_a_dead_writer_left_is_cleared_away(tmp_path):
     (tmp_path / "toy.12345.partial").mkdir()
     write(tmp_path / "toy")
     assert [path.name for path in tmp_path.iterdir()] == ["toy"]
+
+
+def wide_chunk(*tokens):
+    return Chunk(np.array(tokens, np.uint16), np.array([len(tokens)]), np.array([0]))
+
+
+def test_tokens_of_two_bytes_are_read_back(tmp_path):
+    with Writer(tmp_path / "wide", {}, tokens="uint16") as writer:
+        writer.add("train", wide_chunk(1, 256, 65535))
+        writer.add("train", Chunk.of([b"ab"], 1))
+    store = Dataset(tmp_path / "wide")
+    split = store.split("train")
+    assert [split.sequence(i).tolist() for i in range(2)] == [[1, 256, 65535], [97, 98]]
+    assert split.lengths.tolist() == [3, 2]
+    assert (tmp_path / "wide/train.tokens").stat().st_size == 2 * 5
+    assert json.loads((tmp_path / "wide/dataset.json").read_text())["tokens"] == "uint16"
+    assert sample(split, 1).tokens.dtype == np.uint16
+    assert assemble(split, np.array([0])).ids[0, 0, :4].tolist() == [2, 257, 65536, 0]
+
+
+def test_the_same_bytes_as_wider_tokens_are_other_data(tmp_path):
+    for kind in ("uint8", "uint16"):
+        with Writer(tmp_path / kind, {}, tokens=kind) as writer:
+            # two tokens of a byte, or one of two
+            tokens = np.array([1, 2], np.uint8).view(kind)
+            writer.add("train", Chunk(tokens, np.array([2]), np.array([0])))
+    assert Dataset(tmp_path / "uint8").fingerprint != Dataset(tmp_path / "uint16").fingerprint
+
+
+def test_a_token_that_does_not_fit_is_refused(tmp_path):
+    with (
+        pytest.raises(ValueError, match="uint16 do not fit a dataset of uint8"),
+        Writer(tmp_path / "x", {}) as writer,
+    ):
+        writer.add("train", wide_chunk(1, 2))
+
+
+def test_a_dataset_from_before_there_were_wide_tokens_is_read_as_bytes(tmp_path):
+    path = write(tmp_path / "toy") / "dataset.json"
+    about = json.loads(path.read_text())
+    del about["tokens"]
+    path.write_text(json.dumps(about))
+    store = Dataset(tmp_path / "toy")
+    assert store.split("train").sequence(0).tobytes() == b"abc"
+    # what such datasets are called in records
+    assert store.fingerprint == "ddcfdd5dd73c3e01"
 
 
 def test_sequences_and_labels_must_fit_together(tmp_path):

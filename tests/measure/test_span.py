@@ -1,15 +1,19 @@
 import numpy as np
 import pytest
 import torch
+from model.cases import SIZES
 from training.runs import small_recipe
 
 from longarena.attention import build, matrix
 from longarena.data.batches import assemble
+from longarena.data.dataset import collect
 from longarena.errors import UserError
-from longarena.measure.span import SAMPLES, mean_distance, span
+from longarena.measure.span import SAMPLES, _measure, mean_distance, span
+from longarena.model.config import ModelConfig
 from longarena.progress import SILENT
 from longarena.recipes.recipe import build_task
 from longarena.records.folder import read_records, write_record
+from longarena.tasks import build as build_probe
 from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
 from longarena.tracks import track_of
@@ -66,6 +70,18 @@ def test_prepended_tokens_are_neither_queries_nor_keys():
     gap = (torch.arange(18)[:, None] - torch.arange(18)).abs()
     expected = ((weights * gap).sum(-1) / weights.sum(-1)).mean(-1)
     torch.testing.assert_close(mean_distance(mixer, x, mask, num_prepended=2), expected)
+
+
+def test_of_a_pair_only_what_the_model_reads_counts():
+    task = build_probe("recall", {"length": 16, "pairs": 2, "vocabulary": 20})
+    split = collect((chunk for _, chunk in task.generate({"valid": 5})), 2)
+    config = ModelConfig(mixer="transformer", **SIZES)
+    model = track_of(task.signature).build(config, task.signature, seed=0).eval()
+    for mixer in model.backbone.encoder.mixers():
+        torch.nn.init.zeros_(mixer.query.weight)
+    # position i looks back evenly over 0 ... i
+    expected = torch.full((SIZES["depth"], 2), np.mean([i / 2 for i in range(16)]))
+    torch.testing.assert_close(_measure(model, split, np.arange(5), SILENT), expected)
 
 
 def test_a_run_has_a_span_by_layer_and_head(tmp_path):

@@ -30,6 +30,12 @@ CASES = {
     "recompute": ({"recompute": True}, {}, []),
     "dropout": ({"dropout": 0.1}, {}, []),
     "a pair": ({}, {"num_sequences": 2}, []),
+    "recall": ({}, {"num_sequences": 2, "track": "recall", "num_asked": 5}, []),
+    "recall with a loss of the mixer's own": (
+        {"mixer": "compressive"},
+        {"num_sequences": 2, "track": "recall"},
+        ["accumulate=2"],
+    ),
     "own loss": ({"mixer": "compressive"}, {}, []),
     "clipped parts of smoothed labels": (
         {},

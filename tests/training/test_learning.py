@@ -7,6 +7,8 @@ from representatives import mark_others
 from training.runs import small_recipe
 
 from longarena.attention import MIXERS
+from longarena.recipes.presets import preset
+from longarena.recipes.recipe import override
 from longarena.training.loop import train
 
 SHORT_LISTOPS = [
@@ -41,3 +43,24 @@ def test_on_short_listops_it_ends_above_the_level(mixer, tmp_path):
     error = math.sqrt(metrics.level * (1 - metrics.level) / metrics.test.examples)
     assert metrics.test.value > metrics.level + 3 * error
     assert record.status == "finished"
+
+
+TINY_RECALL = [
+    "task.length=16",
+    "task.pairs=2",
+    "task.vocabulary=12",
+    "task.size=0.1",
+    "model.width=32",
+    "optimiser.rate=0.01",
+    "schedule.warmup_steps=12",
+    "steps=120",
+    "evaluate_every=120",
+]
+
+
+@pytest.mark.parametrize(("mixer", "is_able"), [("transformer", True), ("long-conv", False)])
+def test_recall_is_learnt_by_attention_and_not_by_a_fixed_filter(mixer, is_able, tmp_path):
+    recipe = override(preset("recall", mixer, "cpu"), TINY_RECALL)
+    reached = train(recipe, tmp_path / "runs").metrics.test.value
+    # one of the two values is right half of the time
+    assert reached > 0.95 if is_able else reached < 0.7

@@ -15,8 +15,9 @@ from longarena.records.answers import answers_path, read_answers
 from longarena.records.folder import read_records, record_path
 from longarena.records.record import is_significant
 from longarena.training import run as run_module
+from longarena.training.evaluate import evaluate_run
 from longarena.training.folder import RunFolder, all_runs, find_run
-from longarena.training.loop import evaluate_run, train
+from longarena.training.loop import train
 from longarena.training.stop import Interrupted
 
 

@@ -17,8 +17,9 @@ from longarena.recipes.presets import preset
 from longarena.recipes.recipe import override
 from longarena.tasks.base import default_home
 from longarena.tasks.prepare import prepare
+from longarena.training.evaluate import evaluate_run
 from longarena.training.folder import RunFolder
-from longarena.training.loop import evaluate_run, train
+from longarena.training.loop import train
 
 pytestmark = pytest.mark.slow
 

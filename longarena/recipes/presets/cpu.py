@@ -16,6 +16,7 @@ with published ones. One rate does not suit all:
 from dataclasses import replace
 
 from longarena.recipes.presets.portion import Portion, own_portion
+from longarena.recipes.presets.probes import CPU as PROBES
 from longarena.recipes.recipe import Recipe
 
 # for a task from outside, about which nothing is known
@@ -58,6 +59,7 @@ PORTIONS = {
         input="value",
     ),
     "enwik8": LANGUAGE,
+    **PROBES,
 }
 
 

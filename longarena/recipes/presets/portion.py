@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from longarena.attention import CARDS
+from longarena.model.config import Positions
 from longarena.options import Value
 from longarena.recipes.presets.outside import is_outside, version_of
 from longarena.recipes.presets.small import two_layers
@@ -38,17 +39,17 @@ class Portion:
     width: int = 64
     mlp_width: int = 128
     num_heads: int = 2
-    positions: Literal["learned", "rotary"] = "learned"
+    positions: Positions = "learned"
     is_causal: bool = False
 
     def suits(self, mixer: str) -> bool:
         """Tell whether a mixer can do the task; a user's own is not asked before it is built."""
         return not self.is_causal or mixer not in CARDS or CARDS[mixer].causal
 
-    def positions_of(self, mixer: str) -> Literal["learned", "rotary"]:
+    def positions_of(self, mixer: str) -> Positions:
         """Return the positions that a mixer is given; not all can be rotated."""
-        is_known = mixer in CARDS and mixer not in UNROTATED
-        return self.positions if is_known else "learned"
+        is_rotated = mixer in CARDS and mixer not in UNROTATED
+        return self.positions if self.positions != "rotary" or is_rotated else "learned"
 
     def recipe(self, preset: str, task: str, mixer: str, seed: int) -> Recipe:
         """Complete the portion to a recipe."""

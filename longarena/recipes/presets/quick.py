@@ -9,6 +9,7 @@ compared with published ones.
 from dataclasses import replace
 
 from longarena.recipes.presets.portion import Portion, own_portion
+from longarena.recipes.presets.probes import QUICK as PROBES
 from longarena.recipes.recipe import Recipe
 
 # for a text of the user's, all of it
@@ -33,6 +34,7 @@ PORTIONS = {
     "pathfinder-64": Portion(8, 200, size=0.01, options={"difficulty": 6}),
     "path-x": Portion(2, 100, size=0.002, options={"difficulty": 6}),
     "enwik8": replace(LANGUAGE, size=0.02),
+    **PROBES,
 }
 
 

@@ -7,18 +7,23 @@ generation the time of one more token against the context
 curves     validation scores over the steps of training, mean over seeds
 minutes    the same over the time of training
 spans      how far trained models look, task by task
+state      scores against the bytes that generation carries from token to token
+pairs      recall over the number of pairs that are to be kept in mind
+depths     scores over the length of a sequence and where in it the answer stands
 """
 
 from collections.abc import Iterable, Mapping
 
 from longarena.report.charts.chart import Chart, ChartKind
 from longarena.report.charts.curves import draw_curves, draw_minutes
+from longarena.report.charts.depths import draw_depths
 from longarena.report.charts.generation import draw_generation
 from longarena.report.charts.lengths import draw_memory, draw_speed
 from longarena.report.charts.picture import draw_picture
 from longarena.report.charts.spans import draw_spans
+from longarena.report.charts.state import draw_pairs, draw_state
 from longarena.report.findings import Findings
-from longarena.report.tables.kind import GENERATE, MEASURE, TRAIN
+from longarena.report.tables.kind import GENERATE, MEASURE, PROBE, TRAIN
 
 CHARTS: Mapping[str, ChartKind] = {
     "picture": ChartKind(
@@ -68,6 +73,27 @@ CHARTS: Mapping[str, ChartKind] = {
         "validation samples of a trained model; the mean over its runs.",
         "longarena span RUN",
         draw_spans,
+    ),
+    "state": ChartKind(
+        "Scores against state",
+        "What a causal model carries from one token to the next at the end of a test sequence, all "
+        "layers together. Up is better, left is less to carry; the area of a dot is its number of "
+        "parameters. The thin line joins what no other beats in both.",
+        f"{PROBE} linear",
+        draw_state,
+    ),
+    "pairs": ChartKind(
+        "Recall over the number of pairs",
+        "How many keys can be told their values when more of them are to be kept in mind.",
+        f"{PROBE} linear --set task.pairs=4, and with other numbers",
+        draw_pairs,
+    ),
+    "depths": ChartKind(
+        "Scores over length and depth",
+        "Each mechanism is a row of ten stripes: the tenth of the sequence in which the answer "
+        "stands, the first at the top. Lengths beyond that of training were never trained on.",
+        "longarena train induction transformer --preset cpu",
+        draw_depths,
     ),
 }
 

@@ -65,7 +65,8 @@ class Frame:
 
     `families` has all mechanisms of the page, so that one looks the same in every chart. In the
     panels that are `turned`, y grows downwards, because less of it is better. Where x is a time, it
-    is given in seconds and written in the unit that suits it.
+    is given in seconds and written in the unit that suits it. `area_title` says what the area of a
+    dot is; the Pareto front takes more of x for better, or less of it where `is_x_less`.
     """
 
     families: Mapping[str, Family]
@@ -77,6 +78,8 @@ class Frame:
     is_x_time: bool = False
     x_ticks: Sequence[int] = ()
     turned: Sequence[int] = ()
+    area_title: str = "peak memory, MiB"
+    is_x_less: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,12 +112,12 @@ def draw_lines(frame: Frame, points: list[Point]) -> Spec:
 
 
 def draw_dots(frame: Frame, points: list[Point], levels: list[Point]) -> Spec:
-    """Draw a dot per mechanism whose area is its memory, a dashed level, and the Pareto front."""
+    """Draw a dot per mechanism with its area, a dashed level, and the Pareto front."""
     plot = fit(frame, points, [*points, *levels], free=DOTS_FREE)
-    largest = max(float(point["memory"]) for point in points)
+    largest = max(float(point["area"]) for point in points)
     size = alt.Size(
-        "memory:Q",
-        title="peak memory, MiB",
+        "area:Q",
+        title=frame.area_title,
         scale=alt.Scale(domain=[0, largest], range=[0, LARGEST_DOT]),
         legend=alt.Legend(
             orient="top",
@@ -141,8 +144,10 @@ def draw_dots(frame: Frame, points: list[Point], levels: list[Point]) -> Spec:
 
 def on_front(frame: Frame, points: list[Point]) -> list[Point]:
     """Keep the points of a panel that no other beats in both x and y, from left to right."""
-    sign = -1 if points[0]["panel"] in frame.turned else 1
-    return [points[i] for i in front([(float(p["x"]), sign * float(p["y"])) for p in points])]
+    right = -1 if frame.is_x_less else 1
+    up = -1 if points[0]["panel"] in frame.turned else 1
+    places = [(right * float(p["x"]), up * float(p["y"])) for p in points]
+    return sorted((points[i] for i in front(places)), key=lambda p: float(p["x"]))
 
 
 def fit(frame: Frame, wide: list[Point], tall: list[Point], free: float = 0.0) -> Plot:
@@ -177,10 +182,10 @@ def name_ends(plot: Plot, points: list[Point]) -> list[Point]:
 
 def name_dots(plot: Plot, points: list[Point]) -> list[Point]:
     """Name every dot beside it, or a little away where it is crowded."""
-    largest = max(float(point["memory"]) for point in points)
+    largest = max(float(point["area"]) for point in points)
     placed: list[Point] = []
     for panel in _by_panel(points):
-        radii = [math.sqrt(LARGEST_DOT * float(p["memory"]) / largest / math.pi) for p in panel]
+        radii = [math.sqrt(LARGEST_DOT * float(p["area"]) / largest / math.pi) for p in panel]
         dots = [
             Dot(*plot.pixels(point), radius, str(point["mixer"]))
             for point, radius in zip(panel, radii, strict=True)

@@ -45,7 +45,7 @@ def _dots(number: int, panel: ScorePanel, costs: CostTable, length: int) -> list
             "mixer": row_name(row),
             "x": costs.costs[row, length].steps_per_second,
             "y": panel.metric.scaled(mean),
-            "memory": costs.costs[row, length].peak_bytes / MEBI,
+            "area": costs.costs[row, length].peak_bytes / MEBI,
         }
         for row, mean in panel.means.items()
         if (row, length) in costs.costs and math.isfinite(panel.metric.scaled(mean))

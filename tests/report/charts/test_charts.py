@@ -45,7 +45,7 @@ def test_the_picture_shows_accuracy_speed_and_memory_of_every_mechanism():
     assert values(spec, "mixer") == values(spec, "mixer", "names") == NAMES
     assert values(spec, "y") == [36.0, 34.0]
     assert values(spec, "x") == [1.0, 2.5]
-    assert values(spec, "memory") == [1024.0, 256.0]
+    assert values(spec, "area") == [1024.0, 256.0]
     assert values(spec, "y", "levels") == [17.0]
 
 

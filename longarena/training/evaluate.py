@@ -1,0 +1,79 @@
+"""Score a run again: on a split of its data, or at lengths of your choice."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from longarena.data.dataset import Split
+from longarena.progress import SILENT, Progress
+from longarena.recipes.recipe import Recipe, build_task
+from longarena.records.lengths import LengthScore
+from longarena.records.record import SplitScore
+from longarena.tasks.base import Task, default_home
+from longarena.tasks.prepare import obtain
+from longarena.tracks import track_of
+from longarena.tracks.base import Evaluation, Track
+from longarena.tracks.metric import Metric
+from longarena.training.devices import launch
+from longarena.training.folder import RunFolder
+from longarena.training.lengths import score_lengths
+from longarena.training.run import split_score
+
+
+@dataclass(frozen=True)
+class EvaluatedRun:
+    """What a run's best parameters score on a split, and by which metric."""
+
+    metric: Metric
+    score: SplitScore
+
+
+@dataclass(frozen=True)
+class EvaluatedLengths:
+    """What a run's best parameters score at some lengths, and by which metric."""
+
+    metric: Metric
+    scores: list[LengthScore]
+
+
+def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> EvaluatedRun:
+    """Score the best parameters of a run on a split."""
+    best = _read_best(folder)
+    data = obtain(best.task, default_home(), progress)
+    examples = best.track.examples(data.split(split), best.task.signature)
+    found = best.evaluate(examples, best.recipe.batch_size, progress)
+    return EvaluatedRun(best.track.metric, split_score(found.tally))
+
+
+def evaluate_lengths(
+    folder: RunFolder, lengths: Iterable[int], split: str = "test", progress: Progress = SILENT
+) -> EvaluatedLengths:
+    """Score the best parameters of a run at some lengths, on new examples of a split."""
+    best = _read_best(folder)
+    scores = score_lengths(best.task, lengths, best.evaluate, split, progress)
+    return EvaluatedLengths(best.track.metric, scores)
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The best parameters of a run on its device."""
+
+    recipe: Recipe
+    task: Task
+    track: Track
+    model: nn.Module
+    device: torch.device
+
+    def evaluate(self, split: Split, batch_size: int, progress: Progress = SILENT) -> Evaluation:
+        return self.track.evaluate(self.model, split, batch_size, self.device, progress)
+
+
+def _read_best(folder: RunFolder) -> _Best:
+    recipe = folder.read_recipe()
+    task, devices = build_task(recipe), launch(recipe)
+    track = track_of(task.signature)
+    model = track.build(recipe.model, task.signature, recipe.seed)
+    model.load_state_dict(folder.read_best())
+    return _Best(recipe, task, track, devices.setup_module(model), devices.device)

@@ -254,9 +254,10 @@ class Sinkhorn(Attention[SinkhornPlan]):
 
     def scores(self, summaries: Sums, num_blocks: int) -> Scores:
         """Score the first blocks beside each block that is summarised."""
-        logits = self.network(self.split(summaries), num_blocks)
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        return logits / self.options.temperature
+        logits: Tensor = self.network(self.split(summaries), num_blocks)
+        return (
+            logits.to(torch.promote_types(logits.dtype, torch.float32)) / self.options.temperature
+        )
 
     def _draw(self, step: int) -> Float[Tensor, "heads blocks blocks"]:
         """Draw a step's Gumbel noise, which does not depend on the number or length of the rows."""
@@ -290,8 +291,8 @@ class SinkhornDecoder(PromptDecoder):
             self._sort(begun, x)
         own = self.rows.extend(key_values(self.mixer, x, self.position))[:, :, -place - 1 :]
         rows = torch.cat([self.sorted, own], dim=2) if begun else own
-        q = self.mixer.queries(x, self.position)
-        return self.mixer.merged(F.scaled_dot_product_attention(q, *rows.chunk(2, dim=-1)))
+        q, (k, v) = self.mixer.queries(x, self.position), rows.chunk(2, dim=-1)
+        return self.mixer.merged(F.scaled_dot_product_attention(q, k, v))
 
     def _sort(self, begun: int, first: Tokens) -> None:
         """Sort the blocks before to the one that begins with this token."""

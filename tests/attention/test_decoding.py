@@ -63,6 +63,20 @@ def test_chosen_rows_go_on_as_if_they_had_been_alone(name, options):
     torch.testing.assert_close(rest, whole(mixer, x)[rows, 37:])
 
 
+@over_mixers(CAUSAL_CASES)
+@torch.no_grad()
+def test_a_copy_goes_its_own_way(name, options):
+    mixer = make(name, options, causal=True)
+    x, _ = tokens(LENGTH)
+    decoder = mixer.start(1)
+    decoder.read(x[:, :37])
+    copy = decoder.fork()
+    for token in x[:, 37:].unbind(1):
+        decoder.step(-token / 10)
+    rest = torch.stack([copy.step(token) for token in x[:, 37:].unbind(1)], dim=1)
+    torch.testing.assert_close(rest, whole(mixer, x)[:, 37:])
+
+
 @pytest.mark.parametrize("name", MIXERS)
 def test_what_looks_both_ways_cannot_go_token_by_token(name):
     mixer = build(name, width=WIDTH, num_heads=2, max_length=64)

@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from longarena.attention import build
 from longarena.attention.ops.decoder import Decoder
+from longarena.errors import UserError
 
 # numbers carried at width 64, in 2 heads of 32, and how many bytes each has
 STATES = {
@@ -143,3 +144,22 @@ def test_thousands_of_steps_in_single_precision_stay_close(name):
     exact, decoder = whole(double, x.double()), single.start(1)
     stepped = torch.stack([decoder.step(token) for token in x.unbind(1)], dim=1)
     assert (stepped - exact)[:, -100:].norm() < 1e-5 * exact[:, -100:].norm()
+
+
+@torch.no_grad()
+def test_beyond_its_kernel_a_long_convolution_forgets_the_oldest_tokens():
+    mixer = make("long-conv", {}, causal=True, max_length=16)
+    x, _ = tokens(40)
+    stepping, reading = mixer.start(1), mixer.start(1)
+    stepped = torch.stack([stepping.step(token) for token in x.unbind(1)], dim=1)
+    read = torch.cat([reading.read(x[:, :10]), reading.read(x[:, 10:])], dim=1)
+    torch.testing.assert_close(read, stepped)
+    torch.testing.assert_close(stepped[:, -1], whole(mixer, x[:, -16:])[:, -1])
+
+
+def test_beyond_its_cosine_cosformer_refuses_to_go_on():
+    mixer = make("cosformer", {}, causal=True, max_length=16)
+    decoder = mixer.start(1)
+    decoder.read(torch.randn(1, 16, 16, dtype=torch.float64))
+    with pytest.raises(UserError, match="the cosine of cosformer reaches 16 tokens"):
+        decoder.step(torch.randn(1, 16, dtype=torch.float64))

@@ -487,6 +487,19 @@ _ALL = (
         sketch={"block": 4},
         why_not_causal="its coarse levels average over later positions",
     ),
+    MixerCard(
+        name="native-sparse",
+        at="native_sparse:NativeSparse",
+        title="Native Sparse Attention",
+        family="learnable patterns",
+        paper="https://arxiv.org/abs/2502.11089",
+        year=2025,
+        time="N (N / b + k b + w)",
+        memory="N + N^2 / b",
+        exponent=1.5,
+        decodes=True,
+        causal=True,
+    ),
 )
 
 CARDS: dict[str, MixerCard] = {card.name: card for card in _ALL}

@@ -39,6 +39,11 @@ OPTIONS = {
         {"window_2": 1, "stride": BEYOND, "kernel": BEYOND, "pool": "max"},
         {"window_2": BEYOND, "stride": LENGTH, "kernel": 1, "pool": "mean"},
     ],
+    "native-sparse": [
+        *({"block": n, "select": 4, "window": 4} for n in LIMITS),
+        *({"block": 2, "select": n, "window": 4} for n in (4, LENGTH, BEYOND)),
+        *({"block": 2, "select": 4, "window": n} for n in LIMITS),
+    ],
     "sparse": [
         {"pattern": pattern, "stride": n, "summary": summary, "merged": merged}
         for pattern in ("strided", "fixed")

@@ -163,6 +163,17 @@ def gated_deltanet(chunk, values=2 * D):
     return 2 * (maps + inside + 3 * N * d * values)
 
 
+def native_sparse(block, select, window):
+    blocks, chunk = N // block, block * select // 4
+    maps = 8 * N * D**2 + N * D * 3 * H
+    # keys and values: tokens, positions, these of every block, and the outer map
+    compression = 2 * (N * D * d + block * d**2 + N * d + blocks * D * d)
+    # a block's last chunk is filled up, and one chunk is always empty
+    chunks = (N * select + blocks * (chunk - 1)) // chunk + 1
+    selected = blocks * N * D + attend(chunks * chunk, block)
+    return maps + compression + attend(N, blocks) + selected + attend(N, N + window)
+
+
 # mechanism: its options, the Mult-Adds of attention, those of convolution
 HAND_COUNTS = {
     "transformer": ({}, PROJECTIONS + attend(N, N), 0),
@@ -240,6 +251,8 @@ HAND_COUNTS = {
     "nystrom": ({"landmarks": 16, "conv": 5}, nystrom(16), N * (32 + 5 - 1) * D),
     "luna": ({"packed": 16}, luna(16), 0),
     "h-transformer": ({"block": 8}, h_transformer(8), 0),
+    # all queries are one problem of the window
+    "native-sparse": ({"block": 16, "select": 4, "window": 16}, native_sparse(16, 4, 16), 0),
 }
 
 

@@ -144,8 +144,29 @@ NYSTROMFORMER = PublishedTable(
     ),
 )
 
+SKYFORMER = PublishedTable(
+    title="Skyformer's re-run in PyTorch, quoted with PolaFormer (2025)",
+    source="README of PolaFormer's repository (Meng et al.), without its rows of the first paper",
+    address="https://github.com/ZacharyMeng/PolaFormer",
+    note="The re-run is that of Chen et al. (2021), https://arxiv.org/abs/2111.00035; cosFormer, "
+    "Hedgehog and PolaFormer were added to it.",
+    rows=(
+        PublishedScores("Transformer", (38.71, 61.55, 80.93, 39.14, 70.39, None), 58.14),
+        PublishedScores("Informer", (37.05, 62.13, 79.35, 37.86, 56.44, None), 54.57),
+        PublishedScores("Linformer", (36.44, 57.29, 77.85, 38.43, 65.39, None), 55.08),
+        PublishedScores("Kernelized Attention", (38.46, 60.02, 82.11, 32.63, 69.86, None), 56.62),
+        PublishedScores("cosFormer", (37.2, 63.54, 80.28, 35.84, 70.00, None), 57.37),
+        PublishedScores("Nyströmformer", (37.95, 62.36, 80.89, 38.94, 69.34, None), 57.90),
+        PublishedScores("Skyformer", (38.69, 64.70, 82.06, 40.77, 70.73, None), 59.39),
+        PublishedScores("Hedgehog", (37.15, 64.60, 82.24, 40.15, 74.16, None), 59.66),
+        PublishedScores("PolaFormer", (37.35, 73.06, 80.50, 42.15, 70.53, None), 60.72),
+    ),
+)
+
 MEGA = "Mega, arXiv 2209.10655, table 2"
 LION = "LION paper, table 7"
+METALA = "MetaLA, arXiv 2411.10741, table 7"
+MAMBA360 = "README of github.com/badripatro/mamba360, compiled from the HGRN and S5 papers"
 LATER = PublishedTable(
     title="Later systems",
     source="read in the places named in the rows of Later systems",
@@ -154,12 +175,16 @@ LATER = PublishedTable(
     rows=(
         PublishedScores("Transformer", (37.11, 65.21, 79.14, 42.94, 71.83, "fail"), 59.24, MEGA),
         PublishedScores("Luna-256", (37.98, 65.78, 79.56, 47.86, 78.55, "fail"), 61.95, MEGA),
+        PublishedScores(
+            "Luna-256, its authors", (37.25, 64.57, 79.29, 47.38, 77.72, "fail"), note=MAMBA360
+        ),
         PublishedScores("S4 v1", (58.35, 76.02, 87.09, 87.26, 86.05, 88.10), 80.48, MEGA),
         PublishedScores("S4 v2", (59.60, 86.82, 90.90, 88.65, 94.20, 96.35), 86.09, MEGA),
         PublishedScores("Mega", (63.14, 90.43, 91.25, 90.44, 96.01, 97.98), 88.21, MEGA),
         PublishedScores("Mega-chunk", (58.76, 90.19, 90.97, 85.80, 94.41, 93.81), 85.66, MEGA),
         PublishedScores("S5", (62.15, 89.31, 91.40, 88.00, 95.33, 98.58), 87.46, LION),
         PublishedScores("DSS", (57.6, 76.6, 87.6, 85.8, 84.1, 85.0), 79.45, LION),
+        PublishedScores("DSS-softmax", (60.6, 84.8, 87.8, 85.7, 84.6, 87.8), 81.88, METALA),
         PublishedScores("FNet", (35.33, 65.11, 59.61, 38.67, 77.80, "fail"), 55.30, LION),
         PublishedScores("Nyströmformer", (37.15, 65.52, 79.56, 41.58, 70.94, "fail"), 58.95, LION),
         PublishedScores(
@@ -169,8 +194,36 @@ LATER = PublishedTable(
             *("LRU", (60.2, 89.4, 89.9, 89.0, 95.1, 94.2), 86.3),
             "LRU paper, table 3; its images are coloured",
         ),
+        PublishedScores("S4D-LegS", (60.47, 86.18, 89.46, 88.19, 93.06, 91.95), 84.89, MAMBA360),
+        PublishedScores("Liquid-S4", (62.75, 89.02, 91.20, 89.50, 94.80, 96.66), 87.32, MAMBA360),
+        PublishedScores("SGConv", (61.45, 89.20, 91.11, 87.97, 95.46, 97.83), 87.17, METALA),
+        PublishedScores("TNN", (61.04, 87.90, 90.97, 88.24, 93.00, 96.10), 86.21, METALA),
+        PublishedScores("HGRN", (59.95, 88.14, 94.23, 88.69, 92.92, 97.50), 86.91, METALA),
+        PublishedScores("MetaLA", (59.34, 89.27, 91.28, 91.88, 91.66, 96.57), 86.67, METALA),
         PublishedScores(
-            "S4D-LegS", (60.47, 86.18, 89.46, 88.19, 93.06, 91.95), 84.89, "secondary notes"
+            *("ChordMixer", (59.89, 88.87, 90.38, 89.95, 96.67, 98.63)),
+            note="README of github.com/RuslanKhalitov/ChordMixer",
+        ),
+        PublishedScores(
+            *("cosFormer", (36.50, 67.70, 83.15, 51.23, 71.96, None)),
+            note=f"{MAMBA360}; its average there, 51.76, counts Path-X as 0",
+        ),
+        PublishedScores(
+            *("LION-S", (62.25, 88.10, 90.35, 86.14, 91.30, 97.99)),
+            note=f"{LION}; started with a long memory",
+        ),
+        PublishedScores(
+            *("LION-S, started without", (36.34, 60.87, 55.0, 42.6, 74.2, "fail")), note=LION
+        ),
+        PublishedScores(
+            *("Mamba, quoted by LION", (32.5, None, 90.2, 68.9, 99.2, None)),
+            note=f"{LION}; not the numbers in MetaLA's table",
+        ),
+        PublishedScores(
+            "Mamba, in MetaLA", (38.02, 82.98, 72.14, 69.82, 69.26, 67.32), 66.59, METALA
+        ),
+        PublishedScores(
+            "xLSTM", (41.1, None, 90.6, 69.5, 91.9, None), note=f"quoted by the {LION}"
         ),
         PublishedScores(
             *("S4 repository", (59.5, 86.5, 91.0, 88.5, 94.0, 96.0)),
@@ -181,7 +234,7 @@ LATER = PublishedTable(
     ),
 )
 
-TABLES = (PAPER, EXTERNAL, NYSTROMFORMER, LATER)
+TABLES = (PAPER, EXTERNAL, NYSTROMFORMER, SKYFORMER, LATER)
 
 # what the paper calls the mechanisms of this project
 SYSTEMS = {
@@ -207,6 +260,7 @@ LATER_SYSTEMS = {
     "luna": "Luna-256",
     "fnet": "FNet",
     "h-transformer": "H-Transformer-1D",
+    "cosformer": "cosFormer",
 }
 
 

@@ -8,6 +8,7 @@ from longarena.findings.published import (
     NYSTROMFORMER,
     PAPER,
     PAPER_COSTS,
+    SKYFORMER,
     SYSTEMS,
     TABLES,
     TASKS,
@@ -90,6 +91,18 @@ def test_a_later_mechanism_finds_the_accuracy_of_its_authors():
     assert accuracy(PAPER, "mega", "image") is None
     assert set(LATER_SYSTEMS.values()) <= {row.system for row in LATER.rows}
     assert not set(LATER_SYSTEMS) & set(SYSTEMS)
+
+
+def test_cosformer_finds_the_accuracy_of_its_authors_and_not_of_a_re_run():
+    assert accuracy(LATER, "cosformer", "text") == 67.70
+    assert accuracy(SKYFORMER, "cosformer", "text") == 63.54
+    assert accuracy(LATER, "cosformer", "path-x") is None
+
+
+def test_no_table_names_a_system_twice():
+    for table in TABLES:
+        systems = [row.system for row in table.rows]
+        assert len(set(systems)) == len(systems), table.title
 
 
 def test_every_system_of_the_paper_is_a_mechanism_here():

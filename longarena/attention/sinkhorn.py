@@ -18,9 +18,9 @@ Cost:   time O(N b d + N^2 d / b), memory O(N d + (N / b)^2), for blocks of b; S
 Choice: P covers a row's real blocks only. A token that is missing in the last block adds nothing to
         a sorted block; a place to which no real token adds is not a key.
 Choice: each head reads its own part of the sum, and R has no second relu, which would stop the
-        gradient of half of the scores (on the task of `test_sinkhorn.py`, with 500 steps at a rate
-        of 0.003, it ends at 73 % instead of 90 %). The network reads tokens, so its layers are as
-        wide as a head's part of the width.
+        gradient of half of the scores (right answers to the task of `test_sinkhorn.py`, three
+        seeds: all without it; 57, 70 and 100 % with it). The network reads tokens, so its layers
+        are as wide as a head's part of the width.
 Choice: when causal, only the rows of R are normalised, once, by a softmax over the blocks before.
         Causal and balanced is no sorting: a matrix without entries above its diagonal whose rows
         and columns all sum to one is the identity. And the sum of a column would tell an earlier

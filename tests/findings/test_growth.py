@@ -1,3 +1,5 @@
+import math
+
 import pytest
 from report.arena import LENGTHS, measurement
 from report.examples import measure_record
@@ -18,7 +20,8 @@ def test_a_power_law_gives_its_exponent():
     found = fitted(records)[Row("linear")]
     assert found.time == pytest.approx(1.5)
     assert found.memory == pytest.approx(2.0)
-    assert (found.mult_adds, found.claimed) == (None, 1.0)
+    assert found.mult_adds is None
+    assert found.claimed == pytest.approx(1.0)
     assert found.is_above_claim
 
 
@@ -26,6 +29,13 @@ def test_counts_grow_too_and_what_keeps_its_claim_is_not_flagged():
     found = fitted([measurement("linear", n) for n in LENGTHS])[Row("linear")]
     assert found.mult_adds == pytest.approx(1.0)
     assert not found.is_above_claim
+
+
+def test_a_logarithm_in_the_claim_counts():
+    lengths = (512, 2048)
+    found = fitted([measure_record("fnet", n, 1e6 / n, n) for n in lengths])[Row("fnet")]
+    # from 9 to 11 doublings
+    assert found.claimed == pytest.approx(1 + math.log(11 / 9, 4))
 
 
 def test_one_length_shows_no_growth():

@@ -1,4 +1,4 @@
-"""The leaderboard: a board per suite, preset, tuning and machine, free results apart.
+"""The leaderboard: a board per suite, preset and tuning, free results apart.
 
     line = a mechanism under one set of changes to the preset        column = a task and its data
 
@@ -69,14 +69,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Board:
-    """All results of one suite under one preset on one machine, untuned or tuned alike.
+    """All results of one suite under one preset, untuned or tuned alike.
 
     Columns of the preset's own data come first.
     """
 
     suite: Suite
     preset: str
-    machine: str
     columns: tuple[Column, ...]
     comparable: tuple[Line, ...]
     free: tuple[Line, ...]
@@ -153,9 +152,7 @@ def boards(table: ScoreTable) -> list[Board]:
 
     Boards on which nothing can be compared come last in their suite.
     """
-    groups = group(
-        table.columns, lambda at: (suite_of(at.task).name, at.preset, at.machine, at.tuning)
-    )
+    groups = group(table.columns, lambda at: (suite_of(at.task).name, at.preset, at.tuning))
     found = [_board(table, columns) for columns in groups.values()]
     suites, presets = list(SUITES), [*reversed(PRESETS)]
 
@@ -211,7 +208,6 @@ def _board(table: ScoreTable, columns: Sequence[Column]) -> Board:
     return Board(
         suite=suite_of(first.task),
         preset=first.preset,
-        machine=first.machine,
         columns=tuple(order),
         comparable=tuple(comparable),
         free=tuple(free),

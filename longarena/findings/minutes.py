@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from longarena.findings.boards import Board, Line
-from longarena.findings.scores import Column, Score, group, machine_name
+from longarena.findings.scores import Column, Score, group
 from longarena.records.record import RunRecord
 from longarena.runtime import Machine
 
@@ -60,7 +60,8 @@ class Reached:
 
 def clock_name(machine: Machine) -> str:
     """Name what a time depends on beside the mechanism: the machine, and on a CPU its threads."""
-    name, count = machine_name(machine), machine.threads
+    name = f"{machine.accelerator or machine.processor}, {machine.cores} cores"
+    count = machine.threads
     return name if machine.accelerator else f"{name}, {count} thread{'s' * (count != 1)}"
 
 

@@ -1,8 +1,10 @@
 """The table of scores, a pure function of records; only comparable scores share a column.
 
-    rows = mechanisms        columns = task, version, data, metric, preset, changes to it, machine,
+    rows = mechanisms        columns = task, version, data, metric, preset, changes to it,
                                        and how values were tuned
 
+Choice: machines share a column: a recipe counts steps, so a machine changes the rounding of a score
+        and not what was asked for.
 Choice: the spread is the standard deviation over seeds (n - 1).
 Choice: the standard error of a mean over k seeds is sqrt(e^2 + spread^2 / k), where e is the error
         of one score by its test examples: all seeds share one test set, so more of them do not
@@ -26,7 +28,6 @@ from longarena.findings.suites import suite_of
 from longarena.findings.tuning import UNTUNED, Choices, Procedure
 from longarena.records.record import RunRecord, is_significant
 from longarena.records.tuning import TuningRecord
-from longarena.runtime import Machine
 from longarena.tracks.metric import Metric
 
 # ratios of time and memory are relative to this mechanism
@@ -54,7 +55,6 @@ class Column:
     preset: str
     changes: str
     fingerprint: str
-    machine: str
     metric: Metric
     tuning: Procedure = UNTUNED
 
@@ -164,15 +164,9 @@ def place_of(record: RunRecord, tuning: Procedure = UNTUNED) -> tuple[Row, Colum
         preset=record.recipe.preset,
         changes=others,
         fingerprint=record.fingerprint,
-        machine=machine_name(record.machine),
         metric=record.metric,
         tuning=tuning,
     )
-
-
-def machine_name(machine: Machine) -> str:
-    """Name the machine without its threads, which do not change a score."""
-    return f"{machine.accelerator or machine.processor}, {machine.cores} cores"
 
 
 def group(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
@@ -188,10 +182,10 @@ def row_order(row: Row) -> tuple[int, str, str]:
     return _rank(row.mixer, attention.CARDS), row.mixer, row.options
 
 
-def _column_order(column: Column) -> tuple[int, str, int, str, str, str, str, str, str, str]:
+def _column_order(column: Column) -> tuple[int, str, int, str, str, str, str, str, str]:
     what = (column.variant, column.preset, column.tuning.words, column.changes)
-    where = (column.fingerprint, column.machine, column.metric.name)
-    return _rank(column.task, tasks.TASKS), column.task, column.version, *what, *where
+    which = (column.fingerprint, column.metric.name)
+    return _rank(column.task, tasks.TASKS), column.task, column.version, *what, *which
 
 
 def _rank(name: str, known: Iterable[str]) -> int:

@@ -51,7 +51,7 @@ def task_title(name: str) -> str:
 
 
 def column_parts(column: Column, among: Sequence[Column]) -> list[str]:
-    """Describe a column; name its data and machine only where other columns differ in them."""
+    """Describe a column; name its data only where other columns differ in them."""
     variant = column.variant.replace(",", ", ")
     parts = [
         f"version {column.version}, {column.preset}",
@@ -62,8 +62,6 @@ def column_parts(column: Column, among: Sequence[Column]) -> list[str]:
     same = [other for other in among if _plain(other) == _plain(column)]
     if len({other.fingerprint for other in same}) > 1:
         parts.append(f"data {column.fingerprint[:8]}")
-    if len({other.machine for other in among}) > 1:
-        parts.append(column.machine)
     return [part for part in parts if part]
 
 

@@ -29,9 +29,7 @@ def test_a_preset_is_chosen(open_tables):
     page = open_tables(ARENA)
     assert page.locator(".board:visible").count() == 2
     choose(page, "preset", "quick")
-    assert page.locator(".board:visible h3").all_inner_texts() == [
-        "Long Range Arena, preset quick Example Processor 9000, 2 cores"
-    ]
+    assert page.locator(".board:visible h3").all_inner_texts() == ["Long Range Arena, preset quick"]
     num_quick = sum(record.recipe.preset == "quick" for record in ARENA.runs)
     assert page.locator("#table-runs tbody tr:visible").count() == num_quick
     assert page.locator("[role=status]").inner_text() == f"{num_quick} of {len(ARENA.runs)} runs"

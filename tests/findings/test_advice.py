@@ -34,7 +34,7 @@ def test_a_good_run_gets_no_advice():
 
 def test_after_divergence_everything_is_tamer():
     assert words(run(None)) == [
-        "--set optimiser.rate=0.00067",
+        "--set optimiser.rate=0.0033",
         "--set optimiser.clip=1",
         "--set schedule.warmup_steps=200",
     ]
@@ -47,10 +47,10 @@ def test_gradients_that_are_clipped_are_not_clipped_again():
 @pytest.mark.parametrize(
     ("loss", "first", "rate"),
     [
-        (2.2, 3.0, 0.006),  # at that of a constant answer
-        (3.0, 3.0, 0.006),  # where it began
-        (3.5, 3.0, 0.00067),  # above both
-        (2.6, 2.0, 0.00067),
+        (2.2, 3.0, 0.03),  # at that of a constant answer
+        (3.0, 3.0, 0.03),  # where it began
+        (3.5, 3.0, 0.0033),  # above both
+        (2.6, 2.0, 0.0033),
         (2.6, 3.0, None),  # on its way
         (0.3, 3.0, None),  # it learnt, though nothing that lasts
     ],
@@ -65,7 +65,7 @@ def test_the_loss_tells_in_which_direction_the_rate_is_wrong(loss, first, rate):
 def test_without_losses_the_rates_are_searched_in_both_directions():
     found = words(run())
     assert not [each for each in found if each.startswith("--set optimiser.rate")]
-    assert found[-1].endswith("--tune optimiser.rate=0.0002,0.00067,0.002,0.006,0.02")
+    assert found[-1].endswith("--tune optimiser.rate=0.001,0.0033,0.01,0.03,0.1")
 
 
 def test_a_run_at_chance_is_to_be_tried_under_other_seeds():

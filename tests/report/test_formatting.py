@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from report.examples import MACHINE, run_record
+from report.examples import run_record
 
 from longarena.findings.scores import Row, score_table
 from longarena.report.formatting import card, column_name, row_name
@@ -23,9 +23,3 @@ def test_a_column_is_named_by_its_data_only_where_others_differ_in_nothing_else(
         "Long ListOps, version 1, quick, max_depth=6, max_length=256, min_length=32"
     )
     assert column_name(twin, [COLUMN, twin]).endswith(", data 01234567")
-
-
-def test_a_column_names_its_machine_where_there_are_several():
-    other = replace(COLUMN, machine="Another, 4 cores")
-    assert column_name(other, [COLUMN, other]).endswith("Another, 4 cores")
-    assert MACHINE.processor not in column_name(COLUMN, [COLUMN])

@@ -5,9 +5,9 @@ from report.examples import MACHINE, VERSIONS, run_record
 from longarena.records.tuning import Candidate, TuningRecord
 from longarena.tracks.metric import ACCURACY
 
-RATES = (0.0005, 0.002, 0.008)
+RATES = (0.0025, 0.01, 0.04)
 # the rate of the quick preset
-PRESET_RATE = 0.002
+PRESET_RATE = 0.01
 
 
 def at_rate(rate, mixer="transformer", **fields):

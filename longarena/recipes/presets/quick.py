@@ -1,9 +1,13 @@
 """quick: minutes on two CPU cores. To see a mechanism work on a task, not to compare.
 
-ListOps is short and shallow here (32 to 256 tokens, depth 6) and Pathfinder has the short paths;
-both are generated on the spot. Text, Image and Retrieval are a share of the real data, which must
-have been prepared at that size; enwik8 is prepared once for every size. So the numbers cannot be
-compared with published ones.
+ListOps is short and shallow here (32 to 256 tokens, depth 6) and Pathfinder has 16 x 16 pixels and
+short paths; both are generated on the spot. Text, Image and Retrieval are a share of the real data,
+which must have been prepared at that size; enwik8 is prepared once for every size. So the numbers
+cannot be compared with published ones.
+
+Choice: norm, rates and pixels as numbers are those of `cpu`. By trial on lists, against layer norm
+        and 2e-3, S4D gets 40.6 % instead of 29.5 %, the others what they got; on lists of up to 64
+        tokens 54.4 instead of 43.9 %, where the Transformer loses, 42.0 instead of 47.3 %.
 """
 
 from dataclasses import replace
@@ -25,21 +29,25 @@ LANGUAGE = Portion(
     is_causal=True,
 )
 
+# for a task from outside, about which nothing is known
+OUTSIDE = Portion(32, 500, rate=1e-2, slow_rate=1e-3, norm="batch")
+PIXELS = replace(OUTSIDE, input="value")
+
 PORTIONS = {
-    "listops": Portion(32, 1000, options={"min_length": 32, "max_length": 256, "max_depth": 6}),
-    "text": Portion(16, 400, size=0.1),
-    "retrieval": Portion(8, 200, size=0.1),
-    "image": Portion(32, 500, size=0.2),
-    "pathfinder": Portion(16, 120, size=0.02, options={"difficulty": 6}),
-    "pathfinder-64": Portion(8, 200, size=0.01, options={"difficulty": 6}),
-    "path-x": Portion(2, 100, size=0.002, options={"difficulty": 6}),
+    "listops": replace(
+        OUTSIDE, steps=1000, options={"min_length": 32, "max_length": 256, "max_depth": 6}
+    ),
+    "text": replace(OUTSIDE, batch_size=16, steps=400, size=0.1),
+    "retrieval": replace(OUTSIDE, batch_size=8, steps=200, size=0.1),
+    "image": replace(PIXELS, size=0.2),
+    "pathfinder": replace(
+        PIXELS, batch_size=64, steps=600, size=0.1, options={"side": 16, "difficulty": 3}
+    ),
+    "pathfinder-64": replace(PIXELS, batch_size=8, steps=200, size=0.01, options={"difficulty": 6}),
+    "path-x": replace(PIXELS, batch_size=2, steps=100, size=0.002, options={"difficulty": 6}),
     "enwik8": replace(LANGUAGE, size=0.02),
     **PROBES,
 }
-
-
-# for a task from outside, about which nothing is known
-OUTSIDE = Portion(32, 500)
 
 
 def quick(task: str, mixer: str, seed: int) -> Recipe | None:

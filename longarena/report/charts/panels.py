@@ -45,7 +45,7 @@ def _average(board: Board) -> ScorePanel | None:
         return None
     wanted = board.suite.averages[0].tasks
     own = [at for at in board.columns if at.task in wanted and has_own_data(at)]
-    parts = [f"Average of {most} tasks", board.preset, tuned(board.tuning), board.machine]
+    parts = [f"Average of {most} tasks", board.preset, tuned(board.tuning)]
     return ScorePanel(
         title=", ".join(filter(None, parts)),
         means={row: each.mean for row, each in found.items() if each.num_tasks == most},

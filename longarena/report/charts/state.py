@@ -124,5 +124,5 @@ def _setting(column: Column, score: Score) -> str:
     """Name all that runs of one panel share."""
     options = score.runs[-1].recipe.task.options
     others = [f"{key}={value}" for key, value in sorted(options.items()) if key != PAIRS]
-    parts = [column.preset, *others, column.changes, column.tuning.words, column.machine]
+    parts = [column.preset, *others, column.changes, column.tuning.words]
     return ", ".join(filter(None, parts))

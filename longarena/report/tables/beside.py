@@ -112,7 +112,7 @@ def _scores(board: Board, lines: Sequence[Line], columns: Sequence[ScoreColumn])
         title=f"{board_title(board)}: test {scores_name(board)}, beside the papers",
         columns=(MECHANISM, *headings),
         rows=tuple(rows),
-        note=" ".join([f"Here: {board.machine}.", *map(_source, papers)]),
+        note=" ".join(map(_source, papers)),
     )
 
 

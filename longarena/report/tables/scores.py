@@ -53,7 +53,7 @@ def score_tables(found: Findings) -> list[Table]:
 
 
 def board_tables(found: Findings) -> list[BoardTables]:
-    """Tabulate every board; boards of one suite and preset on several machines are numbered."""
+    """Tabulate every board; boards that share suite and preset are numbered."""
     counts: dict[str, int] = {}
     pairs = []
     for board in found.boards:
@@ -128,7 +128,7 @@ def _table(found: Findings, layout: _Layout, lines: Sequence[Line], name: str) -
         columns=layout.columns,
         rows=tuple(_row(found, layout, line) for line in lines),
         footers=(_level_row(layout), *_other_level_rows(layout)),
-        note=f"Mean and standard deviation over seeds, {board.machine}.{_tuning_note(board)} "
+        note=f"Mean and standard deviation over seeds.{_tuning_note(board)} "
         "Chance: not better than an answer without a model by three standard errors. "
         f"{_sizes_note(board)}",
     )

@@ -121,7 +121,7 @@ def test_a_curve_tells_the_time_at_its_steps():
 def test_the_page_of_a_run_at_chance_says_what_to_try():
     assert "What to try" not in text_of(run_record(accuracy=0.9, curve=NO_CURVE))
     text = text_of(run_record(accuracy=0.17))
-    assert "--tune optimiser.rate=0.0002," in text
+    assert "--tune optimiser.rate=0.001," in text
     assert "longarena sweep --tasks listops --mixers transformer --preset quick --seeds 3" in text
 
 

@@ -1,6 +1,8 @@
 # Two commands: `make arena` runs the whole job on generated data, `make test` tests every property.
 PYTHON ?= python3
 BIN := .venv/bin
+# many tests wait for processes that it started, so there is work for one more than the cores
+WORKERS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 # the tests start many processes, which must not compile the package anew each time
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -26,11 +28,11 @@ develop: .venv/.developed
 # Every property; where it is dear, only on the mechanisms that stand for the others
 # (tests/representatives.py).
 test: develop browser
-	$(BIN)/pytest -q -n auto --dist worksteal --durations 10 -m 'not alone'
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 10 -m 'not alone'
 
 # The same properties on every mechanism, variant and length, and what wants the machine for itself.
 test-all: develop browser
-	$(BIN)/pytest -q -n auto --dist worksteal --durations 10 -m 'not alone' --everywhere
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal --durations 10 -m 'not alone' --everywhere
 	$(BIN)/pytest -q -m alone tests/measure/test_session.py
 
 lint: develop

@@ -11,7 +11,7 @@ from longarena.records.tuning import edge
 
 
 def test_a_tuning_is_read_as_it_was_written(tmp_path):
-    found = tuning_record(0.002)
+    found = tuning_record(0.01)
     path = write_record(tmp_path, found)
     assert path.relative_to(tmp_path).parts[:2] == ("tuning", "transformer")
     assert read_records(tmp_path).tunings == [found]
@@ -22,10 +22,10 @@ def test_a_tuning_is_read_as_it_was_written(tmp_path):
 
 def test_merging_carries_tunings_along_and_keeps_both_of_two_choices(tmp_path):
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
-    write_record(theirs, tuning_record(0.002))
+    write_record(theirs, tuning_record(0.01))
     assert len(merge(theirs, ours).added) == 1
     assert len(merge(theirs, ours).known) == 1
-    write_record(theirs, tuning_record(0.008))
+    write_record(theirs, tuning_record(0.04))
     assert len(merge(theirs, ours).beside) == 1
     assert len(read_records(ours).tunings) == 2
 
@@ -41,7 +41,7 @@ def test_merging_carries_tunings_along_and_keeps_both_of_two_choices(tmp_path):
     ],
 )
 def test_a_tuning_that_does_not_fit_together_is_named_and_left_out(tmp_path, change, answer):
-    path = write_record(tmp_path, tuning_record(0.002))
+    path = write_record(tmp_path, tuning_record(0.01))
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     found = read_records(tmp_path)
     assert found.tunings == []
@@ -49,7 +49,7 @@ def test_a_tuning_that_does_not_fit_together_is_named_and_left_out(tmp_path, cha
 
 
 def test_more_scores_than_comparisons_cannot_be(tmp_path):
-    path = write_record(tmp_path, tuning_record(0.002))
+    path = write_record(tmp_path, tuning_record(0.01))
     content = json.loads(path.read_text())
     content["candidates"][0]["scores"] *= 2
     path.write_text(json.dumps(content))
@@ -60,7 +60,7 @@ def test_more_scores_than_comparisons_cannot_be(tmp_path):
 @settings(max_examples=60, deadline=None)
 def test_no_damage_to_a_tuning_is_fatal(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("store")
-    path = write_record(folder, tuning_record(0.002))
+    path = write_record(folder, tuning_record(0.01))
     content = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 3))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))

@@ -24,6 +24,7 @@ from longarena.training.loop import train
 pytestmark = pytest.mark.slow
 
 MODEL = ["model.width=32", "model.mlp_width=64", "model.depth=1", "checkpoint_every=1000"]
+MODEL += ["model.norm=layer", "model.input=embed"]  # as for bytes: running means lag behind
 OPTIONS = {"local": ["model.block=16"], "bigbird": ["model.block=16"]}
 
 

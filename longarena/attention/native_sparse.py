@@ -107,7 +107,7 @@ class NativeSparse(Mixer):
 
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         count = max(1, TOKENS_AT_ONCE // x.shape[1])
-        some = zip(x.split(count), mask.split(count), strict=True)
+        some = zip(torch.split(x, count), torch.split(mask, count), strict=True)
         return self.merged(torch.cat([self._answer(*rows) for rows in some]))
 
     def decoder(self, batch: int) -> Decoder:
@@ -133,7 +133,8 @@ class NativeSparse(Mixer):
 
     def gates(self, x: Tokens) -> Float[Tensor, "3 batch heads length 1"]:
         """Open or close the branches for every head and token."""
-        return rearrange(self.gate(x).sigmoid(), "b n (h c) -> c b h n 1", c=3)
+        opened: Tensor = self.gate(x).sigmoid()
+        return rearrange(opened, "b n (h c) -> c b h n 1", c=3)
 
     def compressed_pairs(self, x: Tokens, first: int = 0) -> Pairs:
         """Return the keys and values of tokens that are to be compressed."""

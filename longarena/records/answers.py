@@ -44,7 +44,8 @@ def answers_path(record: Path) -> Path:
 def write_answers(path: Path, found: Answers) -> None:
     """Write answers in the smallest types that hold them."""
     is_binary = bool(np.isin(found.scores, (0, 1)).all())
-    smallest = np.min_scalar_type(int(found.answers.max(initial=0)))
+    ends = (found.answers.min(initial=0), found.answers.max(initial=0))
+    smallest = np.result_type(*(np.min_scalar_type(int(end)) for end in ends))
     file = io.BytesIO()
     np.savez_compressed(
         file,

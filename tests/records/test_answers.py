@@ -6,8 +6,12 @@ from longarena.records.answers import Answers, read_answers, write_answers
 
 @pytest.mark.parametrize(
     ("scores", "answers"),
-    [([1, 0, 1], [3, 9, 0]), ([0.25, 1.5, 0.0], [0, 70_000, 255])],
-    ids=["right or wrong", "any score"],
+    [
+        ([1, 0, 1], [3, 9, 0]),
+        ([0.25, 1.5, 0.0], [0, 70_000, 255]),
+        ([0.5, 2.0], [-1, 200]),
+    ],
+    ids=["right or wrong", "any score", "below zero"],
 )
 def test_answers_are_read_as_they_were_written(tmp_path, scores, answers):
     found = Answers(np.array(scores, np.float32), np.array(answers))

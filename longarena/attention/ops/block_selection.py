@@ -42,7 +42,7 @@ class Compression(nn.Module):
         t = F.pad(t.masked_fill(~mask[:, None, :, None], 0.0), (0, 0, 0, -t.shape[2] % block))
         tokens = self.inner(rearrange(t, "b h (n s) d -> b h n (s d)", s=block))
         # a map of a sum: the positions are mapped by themselves, once for all blocks
-        parts = self.inner.weight.unflatten(1, position.shape)
+        parts = rearrange(self.inner.weight, "e (s d) -> e s d", s=block)
         table = torch.einsum("esd,sd->se", parts, position)
         real = cut_mask(mask, block).view(len(mask), -1, block)
         places = (real.to(table.dtype) @ table)[:, None]

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -71,10 +72,10 @@ class _Lay(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Sets) -> tuple[Heads, None]:
         (batch, heads, length, size), block = ctx.shape, ctx.window.block
-        windows = gradient.transpose(1, 2).unflatten(0, (batch, -1))
+        windows = rearrange(gradient, "(b n) h k d -> b n k h d", b=batch)
         num_blocks, width = windows.shape[1:3]
         total = gradient.new_zeros(batch, num_blocks + width // block, block, heads, size)
-        for index, piece in enumerate(windows.split(block, dim=2)):
+        for index, piece in enumerate(torch.split(windows, block, dim=2)):
             total[:, index : index + num_blocks, : piece.shape[2]] += piece
         first = ctx.window.before
         return total.flatten(1, 2)[:, first : first + length].transpose(1, 2), None

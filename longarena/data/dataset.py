@@ -6,7 +6,8 @@ A dataset is a folder. Each split has three files:
     train.offsets   int64: sequence i is tokens[offsets[i] : offsets[i + 1]]
     train.labels    int64: one per example; an example is one sequence, or two in a row (a pair)
 
-and `dataset.json` says what is in them and holds the fingerprint of every byte. A dataset is
+and `dataset.json` says what is in them and holds the fingerprint of every byte. Other files may be
+attached, such as a tokeniser; they are part of the fingerprint as well. A dataset is
 written under a temporary name, flushed and renamed, so it exists whole or not at all. Opening it
 reads it through once and refuses it if it does not match its fingerprint, unless that was just
 checked.
@@ -55,11 +56,17 @@ def token_type(vocab_size: int) -> str:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some examples on their way into a dataset: tokens end to end, lengths, labels."""
+    """Some examples on their way into a dataset: tokens end to end, lengths, labels.
+
+    Where they were read, `num_dropped` more examples were left out, and `num_cut` of these are not
+    whole.
+    """
 
     tokens: DiskTokens
     lengths: Integers
     labels: Integers
+    num_dropped: int = 0
+    num_cut: int = 0
 
     @classmethod
     def of(cls, sequences: Iterable[bytes], label: int) -> "Chunk":
@@ -107,6 +114,15 @@ class Split:
         i = example * self.num_sequences + which
         return self.tokens[self.offsets[i] : self.offsets[i + 1]]
 
+    def chosen(self, examples: Integers) -> "Split":
+        """Hold some examples in memory, in their order."""
+        return collect(map(self._chunk, examples.tolist()), self.num_sequences)
+
+    def _chunk(self, example: int) -> Chunk:
+        sequences = [self.sequence(example, which) for which in range(self.num_sequences)]
+        lengths = np.array([len(tokens) for tokens in sequences], np.int64)
+        return Chunk(np.concatenate(sequences), lengths, self.labels[example : example + 1])
+
 
 def collect(chunks: Iterable[Chunk], num_sequences: int) -> Split:
     """Hold chunks in memory as a split, without a dataset."""
@@ -141,11 +157,13 @@ class Dataset:
         self.num_sequences: int = about["num_sequences"]
         self.tokens: str = about.get("tokens", BYTES)
         self.sizes: dict[str, int] = about["sizes"]
+        self.attached: list[str] = about.get("attached", [])
         if verify and not self._is_whole():
             raise _damaged(folder, "its content does not match its fingerprint")
 
     def _is_whole(self) -> bool:
-        found = _fingerprint(self.folder, list(self.sizes), self.num_sequences, self.tokens)
+        files = _files(self.sizes, self.attached)
+        found = _fingerprint(self.folder, files, self.num_sequences, self.tokens)
         return found == self.fingerprint
 
     def split(self, name: str) -> Split:
@@ -181,6 +199,7 @@ class Writer:
         self._files: dict[str, BinaryIO] = {}
         self._sizes: dict[str, int] = {}
         self._ends: dict[str, int] = {}
+        self._attached: list[str] = []
 
     def __enter__(self) -> "Writer":
         # the lock of the caller guarantees that a leftover belongs to a writer that died
@@ -207,6 +226,12 @@ class Writer:
         self._write(split, "labels", chunk.labels)
         self._sizes[split] += len(chunk.labels)
         self._ends[split] = int(ends[-1]) if len(ends) else self._ends[split]
+
+    def attach(self, name: str, content: bytes) -> None:
+        """Keep a file beside the splits; it is part of the dataset and of its fingerprint."""
+        self._attached.append(name)
+        self._files[name] = (self._partial / name).open("wb")
+        self._files[name].write(content)
 
     def _write(self, split: str, part: str, array: NDArray[np.generic]) -> None:
         name = f"{split}.{part}"
@@ -244,8 +269,12 @@ class Writer:
             "num_sequences": self.num_sequences,
             "tokens": self.tokens,
             "sizes": self._sizes,
+            "attached": self._attached,
             "fingerprint": _fingerprint(
-                self._partial, list(self._sizes), self.num_sequences, self.tokens
+                self._partial,
+                _files(self._sizes, self._attached),
+                self.num_sequences,
+                self.tokens,
             ),
         }
         write_atomically(self._partial / "dataset.json", json.dumps(about, indent=2) + "\n")
@@ -259,12 +288,18 @@ def _type_of(part: str, tokens: str) -> np.dtype[Any]:
     return TOKEN_TYPES[tokens] if part == "tokens" else NUMBERS
 
 
-def _fingerprint(folder: Path, splits: list[str], num_sequences: int, tokens: str) -> str:
+def _files(splits: Iterable[str], attached: Iterable[str]) -> list[str]:
+    """List what a dataset consists of, in the order of its fingerprint."""
+    parts = [f"{split}.{part}" for split in sorted(splits) for part in PARTS]
+    return [*parts, *sorted(attached)]
+
+
+def _fingerprint(folder: Path, files: list[str], num_sequences: int, tokens: str) -> str:
     """Digest every byte of a dataset: two datasets with one fingerprint hold the same data."""
     # datasets of bytes are older than the field that says so
     kind = "" if tokens == BYTES else f" {tokens}"
     digest = hashlib.sha256(f"{FORMAT} {num_sequences}{kind}".encode())
-    for name in (f"{split}.{part}" for split in sorted(splits) for part in PARTS):
+    for name in files:
         path = folder / name
         if not path.is_file():
             raise _damaged(folder, f"{name} is missing")

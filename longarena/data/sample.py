@@ -6,7 +6,7 @@ every smaller one, and runs with other seeds are validated on the same examples.
 
 import numpy as np
 
-from longarena.data.dataset import Chunk, Split, collect
+from longarena.data.dataset import Split
 from longarena.seeding import numpy_rng
 
 
@@ -15,10 +15,4 @@ def sample(split: Split, number: int | None) -> Split:
     if number is None or number >= len(split):
         return split
     chosen = np.sort(numpy_rng(0, "sample").permutation(len(split))[:number])
-    return collect((_chunk(split, example) for example in chosen.tolist()), split.num_sequences)
-
-
-def _chunk(split: Split, example: int) -> Chunk:
-    sequences = [split.sequence(example, which) for which in range(split.num_sequences)]
-    lengths = np.array([len(tokens) for tokens in sequences], np.int64)
-    return Chunk(np.concatenate(sequences), lengths, split.labels[example : example + 1])
+    return split.chosen(chosen)

@@ -19,6 +19,8 @@ HEAVY = {
     "pooch",
     "ray",
     "requests",
+    "sacrebleu",
+    "tokenizers",
     "torch",
     "vl_convert",
 }

@@ -23,6 +23,8 @@ TaskName = Annotated[
 Size = Annotated[float, typer.Option(help="The share of the data to take, for trials.")]
 SplitName = Literal["train", "valid", "test"]
 BATCH_SIZE, TEXTS, PICTURES = 32, 3, 25
+# what a dataset says about its source, and what a person reads
+LEFT_OUT = {"dropped": "left out", "cut": "cut at the greatest length"}
 
 
 @app.command()
@@ -131,13 +133,14 @@ def _examples(task: "Task", split: str, count: int) -> "Split":
     """Take examples from the store, or generate just these if that is all it takes."""
     from longarena.data.dataset import collect
     from longarena.tasks.base import default_home
-    from longarena.tasks.prepare import open_prepared
+    from longarena.tasks.prepare import obtain, open_prepared
 
     is_prepared = task.folder(default_home()).exists()
     if split == "train" and task.is_generated and not task.data and not is_prepared:
         chunks = (chunk for _, chunk in task.generate({"train": count}))
         return collect(chunks, task.signature.num_sequences)
-    return open_prepared(task, default_home()).split(split)
+    opened = open_prepared if task.is_generated else obtain
+    return opened(task, default_home()).split(split)
 
 
 def _task(name: str, assignments: list[str] | None, size: float) -> "Task":
@@ -175,9 +178,18 @@ def _example_facts(data: "Dataset") -> Row:
     padding = TrainingBatches(train, batch_size, seed=0).padding_share()
     return {
         "examples": _counts(data.sizes, ", ", with_names=True),
+        **_left_out(data),
         "tokens": Cell(tokens, f"{tokens:,} in train"),
         "tokens per example": Cell(mean, f"{mean:,.0f}"),
         "padding": Cell(padding, f"{padding:.2%} of what a batch of {batch_size} computes"),
+    }
+
+
+def _left_out(data: "Dataset") -> Row:
+    """Say how much of the source is not there, or not whole."""
+    numbers = {what: found for what in LEFT_OUT if isinstance(found := data.facts.get(what), dict)}
+    return {
+        LEFT_OUT[what]: _counts(found, ", ", with_names=True) for what, found in numbers.items()
     }
 
 

@@ -1,7 +1,7 @@
 """What is asked: one file per task, and the table of them.
 
 A task of your own is named `module:Class` wherever a task is named (docs/add-a-task.md), a text of
-your own by its path (docs/language.md).
+your own by its path (docs/language.md), two files of parallel text by theirs (docs/data.md).
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,9 @@ from longarena.tasks.base import Task
 from longarena.tasks.enwik8 import Enwik8
 from longarena.tasks.image import Image
 from longarena.tasks.induction import Induction
+from longarena.tasks.iwslt14 import Iwslt14
 from longarena.tasks.listops import ListOps
+from longarena.tasks.multi30k import Multi30k
 from longarena.tasks.passkey import Passkey
 from longarena.tasks.pathfinder import Pathfinder, Pathfinder64, Pathfinder256, PathX
 from longarena.tasks.recall import Recall
@@ -21,6 +23,8 @@ from longarena.tasks.retrieval import Retrieval
 from longarena.tasks.selective_copy import SelectiveCopy
 from longarena.tasks.text import Text
 from longarena.tasks.textfile import is_file_name, text_task
+from longarena.tasks.twofiles import is_pair_name, pair_task
+from longarena.tasks.wmt14 import Wmt14
 
 TASKS: dict[str, type[Task]] = {
     "listops": ListOps,
@@ -36,6 +40,9 @@ TASKS: dict[str, type[Task]] = {
     "selective-copy": SelectiveCopy,
     "induction": Induction,
     "passkey": Passkey,
+    "multi30k": Multi30k,
+    "iwslt14": Iwslt14,
+    "wmt14": Wmt14,
 }
 
 
@@ -43,6 +50,8 @@ def find(name: str) -> type[Task]:
     """Find a task by its name in the table, or a user's own by `module:Class` or a file's name."""
     if name in TASKS:
         return TASKS[name]
+    if is_pair_name(name):
+        return pair_task(name)
     if is_file_name(name):
         return text_task(name)
     return load_class("task", name, Task, TASKS)  # type: ignore[type-abstract]

@@ -19,7 +19,7 @@ from typing import ClassVar
 import platformdirs
 
 from longarena.data.archive import Source
-from longarena.data.dataset import Chunk, DiskTokens
+from longarena.data.dataset import Chunk, Dataset, DiskTokens
 from longarena.data.download import Download
 from longarena.errors import UserError
 from longarena.options import Options, parse
@@ -53,6 +53,7 @@ class Task(ABC):
     options_type: ClassVar[type[Options]] = Options
     download: ClassVar[Download | None] = None  # where the official release is
     is_generated: ClassVar[bool] = False
+    dataset_type: ClassVar[type[Dataset]] = Dataset
     # options under which a generated example is short enough to be shown
     sample_options: ClassVar[Mapping[str, object]] = {}
 
@@ -77,8 +78,11 @@ class Task(ABC):
         """Yield chunks of examples with their split, `sizes[split]` in all, always the same."""
         raise UserError(f"{self.card.name} cannot be generated; give its data by --source")
 
-    def read(self, source: Source) -> Iterator[tuple[str, Chunk]]:
-        """Yield every example of a source; the order depends on its content only."""
+    def read(self, source: Source) -> Iterator[tuple[str, Chunk | bytes]]:
+        """Yield every example of a source with its split; the order depends on its content only.
+
+        Bytes instead of examples are a file with that name, kept beside them.
+        """
         raise UserError(f"{self.card.name} is generated; leave out --source")
 
     def describe(self, sequences: Sequence[DiskTokens], label: int) -> str:
@@ -129,8 +133,12 @@ class Task(ABC):
         return 1.0
 
     def count(self, chunk: Chunk) -> int:
-        """Count what the card's sizes count: examples, or the tokens of a stream."""
-        return len(chunk.labels)
+        """Count what the card's sizes count: what was read, be it examples or bytes of a stream."""
+        return len(chunk.labels) + chunk.num_dropped
+
+    def kept(self, home: Path) -> Path | None:
+        """Return where the task's source was kept when it was first named, if it was."""
+        return None
 
     def folder(self, home: Path) -> Path:
         """Return where this variant is kept under `home`."""

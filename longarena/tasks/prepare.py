@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 from longarena.data.archive import data_name, num_megabytes, reading
-from longarena.data.dataset import Dataset, Writer, token_type
+from longarena.data.dataset import Chunk, Dataset, Writer, token_type
 from longarena.data.fetch import fetch
 from longarena.data.files import locked
 from longarena.errors import UserError
@@ -23,6 +23,7 @@ from longarena.tasks.base import SPLITS, Task
 from longarena.tasks.splits import thinned
 from longarena.tasks.stream import StreamOptions
 from longarena.tasks.textfile import TextFile, digest_of, is_file_name, name_of, text_task
+from longarena.tasks.twofiles import TwoFiles, is_pair_name, keep_pair
 
 RELEASE = "release"
 GENERATED = "generated"
@@ -58,11 +59,14 @@ def take_in(name: str, home: Path) -> tuple[str, str]:
     """Return the name and the data by which a recipe names a task.
 
     They are the name itself and nothing, but for the path of a text file: that is prepared here,
-    because the recipe does not say where it lies.
+    because the recipe does not say where it lies. Two files of parallel text are only kept here;
+    their tokens depend on options.
     """
     path = Path(name)
     if name in TASKS or not (is_file_name(name) or path.is_file()):
         return name, ""
+    if is_pair_name(name):
+        return keep_pair(path, home)
     if not path.exists():
         if name != name_of(name):
             raise UserError(f"{name} does not exist; name a task, or the path of a text file")
@@ -74,8 +78,8 @@ def take_in(name: str, home: Path) -> tuple[str, str]:
 
 
 def obtain(task: Task, home: Path, progress: Progress = SILENT) -> Dataset:
-    """Open the dataset of a task; generate it if it is missing, but download nothing unasked."""
-    if task.is_generated and not task.data:
+    """Open the dataset of a task; make it if that takes nothing else, but download nothing."""
+    if (task.is_generated and not task.data) or task.kept(home):
         return prepare(task, home, progress=progress)
     return open_prepared(task, home)
 
@@ -86,7 +90,7 @@ def open_prepared(task: Task, home: Path, *, verify: bool = True) -> Dataset:
     folder = stored.folder(home)
     if not folder.exists():
         raise UserError(f"{_missing(stored, folder)}{_alternatives(stored, home)}")
-    dataset = Dataset(folder, verify=verify, share=task.share)
+    dataset = stored.dataset_type(folder, verify=verify, share=task.share)
     if dataset.facts | _identity(stored) != dataset.facts:
         raise UserError(
             f"{folder} holds other data than its name says; delete it and prepare again"
@@ -98,6 +102,9 @@ def _missing(task: Task, folder: Path) -> str:
     """Say that the data of a task is missing, and how to get it."""
     if isinstance(task, TextFile) and not task.data:
         return f"{task.name} is neither a task nor a file here; name a text by its path"
+    if isinstance(task, TwoFiles) and not task.data:
+        both = " and ".join(task.files)
+        return f"{task.name} means the files {both}, which are not here; name them by their path"
     return f"{task.card.name} is not prepared ({folder}); run: {command(task)}"
 
 
@@ -105,11 +112,13 @@ def command(task: Task) -> str:
     """Write the command that prepares this variant."""
     if isinstance(task, TextFile):
         return f"longarena data prepare PATH (of {task.card.name})"
+    is_own = isinstance(task, TwoFiles)
     changed = task.options.model_dump(exclude_defaults=True)
     words = [f"--set {key}={value}" for key, value in sorted(changed.items())]
     words += [f"--size {task.size}"] if task.size != 1 else []
-    words += [f"--source PATH (of {task.data})"] if task.data else []
-    return " ".join(["longarena data prepare", _name(task), *words])
+    words += [f"--source PATH (of {task.data})"] if task.data and not is_own else []
+    name = f"PATH (of {task.card.name})" if is_own else _name(task)
+    return " ".join(["longarena data prepare", name, *words])
 
 
 def _name(task: Task) -> str:
@@ -173,6 +182,7 @@ def _write(task: Task, home: Path, source: Path | None, progress: Progress) -> T
     """Write the dataset and return the task on the data that it turned out to be."""
     if source is None and task.is_generated and not task.data:
         return _write_generated(task, home, progress)
+    source = source or task.kept(home)
     if source is None and task.data != _release(task):
         raise UserError(f"{task.data} cannot be downloaded; run: {command(task)}")
     if source is None:
@@ -210,16 +220,24 @@ def _write_read(task: Task, home: Path, path: Path, progress: Progress) -> Task:
         _writer(task.named(""), home, {}) as writer,
     ):
         counts: Counter[str] = Counter()
-        for split, chunk in task.read(source):
-            writer.add(split, thinned(chunk, counts[split], task.size))
-            counts[split] += task.count(chunk)
+        left: dict[str, Counter[str]] = {"dropped": Counter(), "cut": Counter()}
+        for name, found in task.read(source):
+            if not isinstance(found, Chunk):
+                writer.attach(name, found)
+                continue
+            writer.add(name, thinned(found, counts[name], task.size))
+            counts[name] += task.count(found)
+            left["dropped"][name] += found.num_dropped
+            left["cut"][name] += found.num_cut
         if not all(counts[split] for split in SPLITS):
             raise UserError(f"{path} is too small: {dict(counts)} leaves a split without examples")
         if task.data in ("", RELEASE):
             is_official = counts == task.card.sizes
             task = task.named(_release(task) if is_official else _other(path))
         writer.folder = task.folder(home)
-        writer.facts = _facts(task, _origin(path))
+        writer.facts = _facts(task, _origin(path)) | {
+            what: dict(+numbers) for what, numbers in left.items() if +numbers
+        }
     return task
 
 

@@ -121,6 +121,22 @@ def listops(rows=(5, 2, 2)):
     }
 
 
+def parallel(rows=(60, 8, 6), languages=("de", "en"), names=("train", "val", "test")):
+    """Sentences in two languages, all different, a file for each split and language."""
+    words = {
+        "de": ("Ein Mann läuft", "Straße"),
+        "en": ("A man is running", "street"),
+        "fr": ("Un homme court", "rue"),
+    }
+    return {
+        f"corpus/{name}.{language}": "".join(
+            f"{words[language][0]} {i} {name} {words[language][1]}.\n" for i in range(count)
+        ).encode()
+        for name, count in zip(names, rows, strict=True)
+        for language in languages
+    }
+
+
 # its splits differ from each other
 TEXT = "".join(f"line {i} of a text, with café\n" for i in range(200)).encode()
 
@@ -135,4 +151,7 @@ SMALL = {
     "text": lambda folder: write_tar(folder / "small.tar.gz", imdb()),
     "image": lambda folder: write_tar(folder / "small.tar.gz", cifar_binary(colour_batches())),
     "retrieval": lambda folder: write_tar(folder / "small.tar.gz", aan()),
+    "multi30k": lambda folder: write_tar(folder / "small.tar.gz", parallel()),
+    "iwslt14": lambda folder: write_tar(folder / "small.tar.gz", parallel()),
+    "wmt14": lambda folder: write_tar(folder / "small.tar.gz", parallel()),
 }

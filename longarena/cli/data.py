@@ -80,10 +80,7 @@ def show(
         output.result({"picture": str(path), "labels": labels})
         output.say(f"{number} images with their labels: {path.resolve()}")
         return
-    texts_ = [
-        task.describe([examples.sequence(i, j) for j in range(examples.num_sequences)], label)
-        for i, label in enumerate(labels)
-    ]
+    texts_ = [task.show(examples, i) for i in range(number)]
     output.result([{"text": t, "label": n} for t, n in zip(texts_, labels, strict=True)])
     output.say(*(f"{text}\n" for text in texts_))
 

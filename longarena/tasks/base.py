@@ -19,7 +19,7 @@ from typing import ClassVar
 import platformdirs
 
 from longarena.data.archive import Source
-from longarena.data.dataset import Chunk, Dataset, DiskTokens
+from longarena.data.dataset import Chunk, Dataset, DiskTokens, Split
 from longarena.data.download import Download
 from longarena.errors import UserError
 from longarena.options import Options, parse
@@ -89,6 +89,11 @@ class Task(ABC):
         """Write one example for a person to read."""
         rows = [" ".join(map(str, tokens.tolist())) for tokens in sequences]
         return "\n".join([f"{label}:", *rows])
+
+    def show(self, split: Split, example: int) -> str:
+        """Write one example of prepared data for a person to read."""
+        sequences = [split.sequence(example, which) for which in range(split.num_sequences)]
+        return self.describe(sequences, int(split.labels[example]))
 
     @property
     def tested_lengths(self) -> tuple[int, ...]:

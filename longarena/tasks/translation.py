@@ -14,7 +14,6 @@ Choice: a smaller version (`size`) has the tokeniser of the whole training split
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import chain
 from typing import ClassVar, Literal
 
@@ -22,18 +21,17 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from longarena.data.archive import Source
-from longarena.data.dataset import TOKEN_TYPES, Chunk, DiskTokens, token_type
-from longarena.data.parallel import SIDES, TOKENISER, ParallelDataset, text_name
+from longarena.data.dataset import TOKEN_TYPES, Chunk, Split, token_type
+from longarena.data.parallel import SIDES, TOKENISER, Parallel, ParallelDataset, text_name
 from longarena.data.tokens import (
     NUM_BYTES,
     ByteTokeniser,
     Tokeniser,
-    read_tokeniser,
     train_byte_pairs,
 )
 from longarena.errors import UserError
 from longarena.options import Options
-from longarena.tasks.base import SPLITS, Task, default_home
+from longarena.tasks.base import SPLITS, Task
 from longarena.tasks.sentences import Languages, Pair
 from longarena.tasks.signature import Signature
 from longarena.tasks.splits import CHUNK
@@ -133,20 +131,14 @@ class Translation(Task):
                 )
             yield from ((split, chunk) for chunk in found)
 
-    def describe(self, sequences: Sequence[DiskTokens], label: int) -> str:
-        rows = [
-            f"{language} ({len(tokens)} tokens): {self.tokeniser.decode(tokens.tolist())}"
-            for language, tokens in zip(self.languages, sequences, strict=True)
-        ]
-        return "\n".join([f"line {label + 1:,}", *rows])
-
-    @cached_property
-    def tokeniser(self) -> Tokeniser:
-        """The tokeniser of the prepared data."""
-        path = self.folder(default_home()) / TOKENISER
-        if not path.exists():
-            raise UserError(f"{self.card.name} is not prepared ({path.parent}); prepare it first")
-        return read_tokeniser(path.read_text(encoding="utf-8"))
+    def show(self, split: Split, example: int) -> str:
+        if not isinstance(split, Parallel):
+            return super().show(split, example)
+        rows = []
+        for which, language in enumerate(self.languages):
+            tokens = split.sequence(example, which).tolist()
+            rows.append(f"{language} ({len(tokens)} tokens): {split.tokeniser.decode(tokens)}")
+        return "\n".join([f"line {split.labels[example] + 1:,}", *rows])
 
     def _learn(self, pairs: Sequence[Pair]) -> Tokeniser:
         options = self.options

@@ -47,20 +47,20 @@ def test_chrf_and_signature_are_sacrebleus(lower_case):
 
 
 def test_the_error_is_that_of_drawing_sentences_anew():
-    hypotheses, references = corpus(80)
+    hypotheses, references = corpus(40)
     rng, draws = random.Random(1), []
-    for _ in range(400):
-        rows = rng.choices(range(80), k=80)
+    for _ in range(200):
+        rows = rng.choices(range(40), k=40)
         drawn = [hypotheses[i] for i in rows], [[references[i] for i in rows]]
         draws.append(sacrebleu.corpus_bleu(*drawn, force=True).score)
     assert score(hypotheses, references).standard_error == pytest.approx(
-        statistics.stdev(draws), rel=0.15
+        statistics.stdev(draws), rel=0.2
     )
 
 
 def test_the_error_shrinks_with_the_root_of_the_number():
-    few, many = (score(*corpus(number)).standard_error for number in (50, 800))
-    assert few / many == pytest.approx(4, rel=0.25)
+    few, many = (score(*corpus(number)).standard_error for number in (40, 360))
+    assert few / many == pytest.approx(3, rel=0.25)
 
 
 def test_the_same_texts_give_the_same_error():

@@ -26,6 +26,7 @@ from longarena.errors import UserError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+    from tokenizers.models import BPE
 
 NUM_BYTES = 256
 BORDER = " "
@@ -161,7 +162,7 @@ def _bordered(text: str, lower_case: bool) -> str:
     return BORDER + _cased(text, lower_case) if text else ""
 
 
-def _on_bytes(model: object) -> "Tokenizer":
+def _on_bytes(model: "BPE") -> "Tokenizer":
     """Complete a model of the library: words are cut by GPT-2's rule and spelt in bytes."""
     from tokenizers import Tokenizer, decoders, pre_tokenizers  # noqa: PLC0415
 

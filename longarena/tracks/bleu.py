@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from longarena.seeding import numpy_rng
 
 if TYPE_CHECKING:
-    from sacrebleu.metrics import BLEU
+    from sacrebleu.metrics.bleu import BLEU
 
 NUM_DRAWS = 1000
 
@@ -44,7 +44,8 @@ class Bleu:
 
 def score(hypotheses: Sequence[str], references: Sequence[str], lower_case: bool = False) -> Bleu:
     """Score translations against one reference each; with `lower_case`, whatever their case."""
-    from sacrebleu.metrics import BLEU, CHRF  # noqa: PLC0415
+    from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415
+    from sacrebleu.metrics.chrf import CHRF  # noqa: PLC0415
 
     _check(hypotheses, references)
     # without `force` it warns of text that was cut into words; some data is, and says so
@@ -60,7 +61,7 @@ def sentence_scores(
     hypotheses: Sequence[str], references: Sequence[str], lower_case: bool = False
 ) -> list[float]:
     """Return the chrF of each translation; BLEU says little about a single sentence."""
-    from sacrebleu.metrics import CHRF  # noqa: PLC0415
+    from sacrebleu.metrics.chrf import CHRF  # noqa: PLC0415
 
     _check(hypotheses, references)
     chrf = CHRF(lowercase=lower_case)
@@ -84,7 +85,7 @@ def bootstrap_error(counts: NDArray[np.int64], num_draws: int = NUM_DRAWS) -> fl
 
 def _bleu(sums: NDArray[np.int64]) -> float:
     """Return the BLEU of a set of sentences."""
-    from sacrebleu.metrics import BLEU  # noqa: PLC0415
+    from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415
 
     length, reference_length, *numbers = sums.tolist()
     order = len(numbers) // 2

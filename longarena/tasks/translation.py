@@ -23,12 +23,7 @@ from pydantic import Field, model_validator
 from longarena.data.archive import Source
 from longarena.data.dataset import TOKEN_TYPES, Chunk, Split, token_type
 from longarena.data.parallel import SIDES, TOKENISER, Parallel, ParallelDataset, text_name
-from longarena.data.tokens import (
-    NUM_BYTES,
-    ByteTokeniser,
-    Tokeniser,
-    train_byte_pairs,
-)
+from longarena.data.tokens import NUM_BYTES, ByteTokeniser, Tokeniser, train_byte_pairs
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.tasks.base import SPLITS, Task
@@ -55,10 +50,8 @@ class TranslationOptions(Options):
 
     @model_validator(mode="after")
     def _bytes_have_no_vocabulary(self) -> "TranslationOptions":
-        if (
-            self.tokens == "bytes"
-            and self.vocabulary != type(self).model_fields["vocabulary"].default
-        ):
+        usual = type(self).model_fields["vocabulary"].default
+        if self.tokens == "bytes" and self.vocabulary != usual:
             raise ValueError("bytes have no vocabulary to choose; leave out one of the two options")
         return self
 

@@ -122,20 +122,10 @@ def is_pair_name(name: str) -> bool:
 def keep_pair(path: Path, home: Path) -> tuple[str, str]:
     """Copy two files, and return the name and the data by which a recipe names them."""
     task = pair_task(path.name)(TranslationOptions())
-    if path.is_file():
-        both = " and ".join(task.files)
-        raise UserError(f"{path}: a name that ends in two languages means {both}; rename the text")
-    found = [path.parent / name for name in task.files if (path.parent / name).is_file()]
-    missing = [name for name in task.files if path.parent / name not in found]
-    if found and missing:
-        raise UserError(
-            f"{path} means the files {' and '.join(task.files)}; {missing[0]} is missing"
-        )
-    if not found and path.parent != Path():
-        raise UserError(f"{path} means the files {' and '.join(task.files)}; neither exists")
-    if not found:
+    files = _find(path, task)
+    if not files:
         return path.name, ""  # they may have been kept before, and are named with their digest
-    files = found + _splits_beside(path, task)
+    files += _splits_beside(path, task)
     named = pair_task(path.name)(TranslationOptions(), data=digest_of(files))
     place = named.place(home)
     for file in files:
@@ -152,6 +142,22 @@ def digest_of(files: Sequence[Path]) -> str:
         digest.update(f"{file.name} {len(content)}\n".encode())
         digest.update(content)
     return digest.hexdigest()[:DIGEST_LENGTH]
+
+
+def _find(path: Path, task: TwoFiles) -> list[Path]:
+    """Return the two files that a path means; none if a bare name has none here."""
+    meant = f"{path} means the files {' and '.join(task.files)}"
+    if path.is_file():
+        raise UserError(f"{meant}, because it ends in two languages; rename the text")
+    if len(set(task.files)) == 1:
+        raise UserError(f"{path} names one language twice; name two")
+    found = [file for name in task.files if (file := path.parent / name).is_file()]
+    if len(found) == 1:
+        [missing] = {*task.files} - {found[0].name}
+        raise UserError(f"{meant}; {missing} is missing")
+    if not found and path.parent != Path():
+        raise UserError(f"{meant}; neither exists")
+    return found
 
 
 def _splits_beside(path: Path, task: TwoFiles) -> list[Path]:

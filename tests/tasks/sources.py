@@ -124,7 +124,7 @@ def listops(rows=(5, 2, 2)):
 def parallel(rows=(60, 8, 6), languages=("de", "en"), names=("train", "val", "test")):
     """Sentences in two languages, all different, a file for each split and language."""
     words = {
-        "de": ("Ein Mann läuft", "Straße"),
+        "de": ("Dort läuft jemand", "Straße"),
         "en": ("A man is running", "street"),
         "fr": ("Un homme court", "rue"),
     }

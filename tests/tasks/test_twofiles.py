@@ -143,6 +143,11 @@ def test_what_cannot_be_used_is_refused_in_one_line(corpus, change, message):
     assert "\n" not in str(refusal.value)
 
 
+def test_two_languages_are_two(corpus):
+    with pytest.raises(UserError, match="names one language twice"):
+        opened(corpus.with_name("manual.de-de"))
+
+
 def test_a_name_alone_says_what_is_missing(corpus):
     name, data = take_in("manual.de-en", default_home())
     assert data == ""

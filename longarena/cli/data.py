@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from longarena.cli.card import card_lines, card_values, warning_lines
+from longarena.cli.columns import Label, Text, with_columns
 from longarena.cli.output import AsJson, Assignments, Output, Quiet, words
 from longarena.cli.rows import Cell, Row, cell, texts, values
 from longarena.cli.stopping import when_stopped
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Prepare data, look at it, list it.")
 
 TaskName = Annotated[
-    str, typer.Argument(metavar="TASK", help="A task; `longarena list tasks` names them.")
+    str,
+    typer.Argument(
+        metavar="TASK", help="A task (`longarena list tasks`), or the path of your own data."
+    ),
 ]
 Size = Annotated[float, typer.Option(help="The share of the data to take, for trials.")]
 SplitName = Literal["train", "valid", "test"]
@@ -35,6 +40,8 @@ def prepare(
         Path | None, typer.Option(help="An archive or a folder to read instead of a download.")
     ] = None,
     size: Size = 1.0,
+    text: Text = None,
+    label: Label = None,
     assignments: Assignments = None,
     quiet: Quiet = False,
     json: AsJson = False,
@@ -43,15 +50,15 @@ def prepare(
     from longarena.tasks.base import default_home
     from longarena.tasks.prepare import prepare as prepare_task
 
-    out = Output(quiet, json)
-    task = _task(name, assignments, size)
+    out, sets = Output(quiet, json), with_columns(assignments, text, label)
+    task = _task(name, sets, size, out)
     data = prepare_task(task, default_home(), source, out.progress)
     facts = _facts(task, data)
     out.result(values([facts])[0])
-    out.say(*(f"{key}: {fact.text}" for key, fact in facts.items()))
+    out.say(*(f"{key}: {fact.text}" for key, fact in facts.items()), *warning_lines(task))
     # a source may have named the data
     other = str(data.facts["data"] or "")
-    given = [*(assignments or []), *([f"data={other}"] if other != task.data else [])]
+    given = [*sets, *([f"data={other}"] if other != task.data else [])]
     out.next(_show_command(name, size, given))
 
 
@@ -63,25 +70,34 @@ def show(
     count: Annotated[int | None, typer.Option(min=1, help="How many examples.")] = None,
     out: Annotated[Path | None, typer.Option(help="The file for the pictures.")] = None,
     size: Size = 1.0,
+    text: Text = None,
+    label: Label = None,
     assignments: Assignments = None,
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
-    """Show examples of a task: as text, or as a sheet of pictures with their labels."""
-    task, output = _task(name, assignments, size), Output(quiet, json)
+    """Show examples of a task: as text, or as a sheet of pictures with their labels.
+
+    Of your own data, its card comes first: classes, lengths, copies in several splits.
+    """
+    output = Output(quiet, json)
+    task = _task(name, with_columns(assignments, text, label), size, output)
+    card = card_values(task)
+    output.say(*card_lines(task), *([""] if card else []))
     shape = task.card.image_shape
     wanted = count or (TEXTS if shape is None else PICTURES)
     examples = _examples(task, split, wanted)
     number = min(wanted, len(examples))
     labels = [int(label) for label in examples.labels[:number]]
     if shape is not None:
-        path = out or Path(f"{name}-{split}.png")
+        path = out or Path(f"{task.card.name}-{split}.png")
         _write_sheet(path, examples, wanted, shape)
-        output.result({"picture": str(path), "labels": labels})
+        output.result({"picture": str(path), "labels": labels} | ({"card": card} if card else {}))
         output.say(f"{number} images with their labels: {path.resolve()}")
         return
     texts_ = [task.show(examples, i) for i in range(number)]
-    output.result([{"text": t, "label": n} for t, n in zip(texts_, labels, strict=True)])
+    shown = [{"text": t, "label": n} for t, n in zip(texts_, labels, strict=True)]
+    output.result({"card": card, "examples": shown} if card else shown)
     output.say(*(f"{text}\n" for text in texts_))
 
 
@@ -140,16 +156,16 @@ def _examples(task: "Task", split: str, count: int) -> "Split":
     return opened(task, default_home()).split(split)
 
 
-def _task(name: str, assignments: list[str] | None, size: float) -> "Task":
+def _task(name: str, assignments: Sequence[str], size: float, out: Output) -> "Task":
     from longarena import tasks
     from longarena.options import read_assignments
     from longarena.tasks.base import default_home
     from longarena.tasks.prepare import take_in
 
-    options = read_assignments(assignments or [], section="task")
-    name, found = take_in(name, default_home())
-    data = str(options.pop("data", found))
-    return tasks.build(name, options, size, data)
+    options = read_assignments(assignments, section="task")
+    given = str(options.pop("data", ""))
+    name, found = take_in(name, default_home(), options, out.progress)
+    return tasks.build(name, options, size, given or found)
 
 
 def _facts(task: "Task", data: "Dataset") -> Row:
@@ -169,12 +185,13 @@ def _facts(task: "Task", data: "Dataset") -> Row:
 def _example_facts(data: "Dataset") -> Row:
     from longarena.data.batches import TrainingBatches
 
+    sizes = {split: len(data.split(split)) for split in data.sizes}
     train = data.split("train")
     tokens, mean = int(train.num_tokens.sum()), float(train.num_tokens.mean())
     batch_size = min(BATCH_SIZE, len(train))
     padding = TrainingBatches(train, batch_size, seed=0).padding_share()
     return {
-        "examples": _counts(data.sizes, ", ", with_names=True),
+        "examples": _counts(sizes, ", ", with_names=True),
         **_left_out(data),
         "tokens": Cell(tokens, f"{tokens:,} in train"),
         "tokens per example": Cell(mean, f"{mean:,.0f}"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longarena.cli.columns import Label, Text, with_columns
 from longarena.cli.lists import options_cell
 from longarena.cli.output import RUNS, AsJson, Assignments, Output, Quiet, Runs, existing
 from longarena.cli.rows import cell
@@ -65,19 +66,25 @@ def _num_parameters(mixer: str) -> int:
 
 @app.command()
 def recipe(
-    task: Annotated[str, typer.Argument(help="A task; `longarena list tasks` names them.")],
+    task: Annotated[
+        str, typer.Argument(help="A task (`longarena list tasks`), or the path of your own data.")
+    ],
     mixer: Annotated[str, typer.Argument(help="A mixer, or your own as module:Class.")],
     preset: Annotated[str, typer.Option(help="The preset to start from.")] = "quick",
     seed: Annotated[int, typer.Option(min=0, help="The seed of everything random.")] = 0,
+    text: Text = None,
+    label: Label = None,
     assignments: Assignments = None,
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
     """Print a recipe and the id that its run has; it is JSON with or without --json."""
     from longarena.recipes.presets import preset as preset_recipe
+    from longarena.recipes.presets.outside import options_of
     from longarena.recipes.recipe import override
 
-    chosen = override(preset_recipe(task, mixer, preset, seed), assignments or [])
+    sets = with_columns(assignments, text, label)
+    chosen = override(preset_recipe(task, mixer, preset, seed, options_of(task, sets)), sets)
     Output(quiet, is_json=True).result({"id": chosen.id} | chosen.model_dump(mode="json"))
 
 

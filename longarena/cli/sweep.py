@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from longarena.cli.columns import Label, Text, with_columns
 from longarena.cli.output import (
     RUNS,
     AsJson,
@@ -40,10 +41,14 @@ def sweep(
     name: Annotated[
         str | None, typer.Argument(help="A sweep in ./sweeps, or the path of a Python file.")
     ] = None,
-    tasks: Annotated[str | None, typer.Option(help="Tasks separated by commas, or all.")] = None,
+    tasks: Annotated[
+        str | None, typer.Option(help="Tasks, or paths of your data, separated by commas; or all.")
+    ] = None,
     mixers: Annotated[str, typer.Option(help="Mixers separated by commas, or all.")] = ALL,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, counted from 0.")] = 1,
     preset: Annotated[str, typer.Option(help="The preset to start from.")] = "quick",
+    text: Text = None,
+    label: Label = None,
     assignments: Assignments = None,
     tune: Annotated[
         list[str] | None,
@@ -82,8 +87,9 @@ def sweep(
     from longarena.sweep.tuning import plan_ahead
 
     out = Output(quiet, json)
-    grid = Grid(_names(tasks), _names(mixers), preset, seeds) if tasks is not None else None
-    recipes = derive(_recipes(name, grid), assignments or [])
+    sets = with_columns(assignments, text, label)
+    grid = Grid(_names(tasks), _names(mixers), preset, seeds, sets) if tasks is not None else None
+    recipes = derive(_recipes(name, grid), sets)
     recipes = recipes if only is None else pick(recipes, only)
     questions = _questions(recipes, tune, halve, is_one=only is not None)
     for recipe in [*recipes, *(each for question in questions for each in question.candidates)]:

@@ -1,10 +1,13 @@
 """longarena train: bring a run to its end."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from longarena.cli.card import warning_lines
+from longarena.cli.columns import Label, Text, with_columns
 from longarena.cli.output import (
     RUNS,
     AsJson,
@@ -28,7 +31,9 @@ NUM_TRIALS = 3
 
 @when_stopped("nothing was trained")
 def train(
-    task: Annotated[str, typer.Argument(help="A task; `longarena list tasks` names them.")],
+    task: Annotated[
+        str, typer.Argument(help="A task (`longarena list tasks`), or the path of your own data.")
+    ],
     mixer: Annotated[str, typer.Argument(help="A mixer, or your own as module:Class.")],
     preset: Annotated[str, typer.Option(help="The preset to start from.")] = "quick",
     seed: Annotated[int, typer.Option(min=0, help="The seed of everything random.")] = 0,
@@ -45,6 +50,8 @@ def train(
             help="Refuse a model that takes more to predict one example: 500M, 1.5G, 2e9."
         ),
     ] = None,
+    text: Text = None,
+    label: Label = None,
     assignments: Assignments = None,
     runs: Runs = RUNS,
     store: StoreFolder = None,
@@ -54,18 +61,21 @@ def train(
 ) -> None:
     """Train a mixer on a task; a run that was stopped goes on where it was."""
     from longarena.recipes.presets import preset as preset_recipe
+    from longarena.recipes.presets.outside import options_of
     from longarena.recipes.recipe import override
     from longarena.runtime import set_up
     from longarena.training.devices import is_first_process
     from longarena.training.folder import RunFolder
     from longarena.training.loop import train as train_recipe
 
-    recipe = preset_recipe(task, mixer, preset, seed)
+    sets = with_columns(assignments, text, label)
+    recipe = preset_recipe(task, mixer, preset, seed, options_of(task, sets))
     changes = [f"steps={steps}"] if steps else []
     changes += [f'precision="{precision}"'] if precision else []
     changes += ["compile=true"] if compile else []
-    recipe = override(recipe, [*changes, *(assignments or [])])
+    recipe = override(recipe, [*changes, *sets])
     check_recipe(recipe)
+    warn(recipe)
     set_up(threads)
     if max_mult_adds is not None:
         from longarena.measure.budget import check_budget, read_amount
@@ -97,6 +107,14 @@ def check_recipe(recipe: "Recipe") -> None:
 
     signature = build_task(recipe).signature
     check_size(recipe.model, signature.vocab_size, signature.max_length)
+
+
+def warn(recipe: "Recipe") -> None:
+    """Say on standard error what may make scores on a user's own data worthless."""
+    from longarena.recipes.recipe import build_task
+
+    lines = warning_lines(build_task(recipe))
+    sys.stderr.write("".join(f"longarena: {line}\n" for line in lines))
 
 
 def describe(record: "RunRecord") -> list[str]:

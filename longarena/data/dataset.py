@@ -20,7 +20,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -136,14 +136,20 @@ def collect(chunks: Iterable[Chunk], num_sequences: int) -> Split:
     )
 
 
+def _whole(split: Split) -> Split:
+    return split
+
+
 class Dataset:
     """An opened dataset: `facts` about it, its `fingerprint`, and its splits.
 
-    With a `share` below 1, a split is the beginning of the long sequence that is on disk.
+    `view` says what of a split on disk is read; by default all of it.
     """
 
-    def __init__(self, folder: Path, *, verify: bool = True, share: float = 1.0) -> None:
-        self.folder, self.share = folder, share
+    def __init__(
+        self, folder: Path, *, verify: bool = True, view: Callable[[Split], Split] = _whole
+    ) -> None:
+        self.folder, self.view = folder, view
         try:
             about = json.loads((folder / "dataset.json").read_text())
         except FileNotFoundError:
@@ -169,8 +175,7 @@ class Dataset:
     def split(self, name: str) -> Split:
         """Map one split into memory."""
         tokens, offsets, labels = (self._map(name, part) for part in PARTS)
-        whole = Split(tokens, offsets, labels, self.num_sequences)
-        return whole if self.share == 1 else whole.beginning(self.share)
+        return self.view(Split(tokens, offsets, labels, self.num_sequences))
 
     def _map(self, split: str, part: str) -> NDArray[Any]:
         path = self.folder / f"{split}.{part}"

@@ -35,7 +35,7 @@ FIVE = ("listops", "text", "retrieval", "image", "pathfinder")
 ARENA = Suite(
     name="arena",
     title="Long Range Arena",
-    tasks=(*FIVE, "path-x", "pathfinder-64", "pathfinder-256"),
+    tasks=(*FIVE, "path-x", "pathfinder-64", "pathfinder-256", "digits"),
     averages=(AverageOf("Average", FIVE), AverageOf("with Path-X", (*FIVE, "path-x"))),
 )
 LANGUAGE = Suite(name="language", title="Language", tasks=("enwik8",))

@@ -27,6 +27,7 @@ from longarena.model.config import ModelConfig
 from longarena.options import read_value
 from longarena.recipes.presets import mixers_of
 from longarena.recipes.presets import preset as preset_recipe
+from longarena.recipes.presets.outside import name_in_recipe, options_of
 from longarena.recipes.recipe import Recipe, override
 from longarena.records.record import (
     Cost,
@@ -77,9 +78,10 @@ def read_recipes(
 ) -> list[Recipe]:
     """Read mechanisms as recipes of a task, by default all that the preset has, and assignments."""
     recipes = []
-    for name in names or mixers_of(preset, task) or attention.CARDS:
+    for name in names or mixers_of(preset, name_in_recipe(task)) or attention.CARDS:
         mixer, options = read_name(name)
-        recipe = override(preset_recipe(task, mixer, preset), assignments)
+        chosen = preset_recipe(task, mixer, preset, options=options_of(task, assignments))
+        recipe = override(chosen, assignments)
         own = [f"model.{key}={json.dumps(value)}" for key, value in options.items()]
         recipes.append(override(recipe, own))
     return recipes

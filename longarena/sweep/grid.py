@@ -16,6 +16,7 @@ from pathlib import Path
 from longarena import attention, tasks
 from longarena.errors import UserError, unknown
 from longarena.recipes.presets import PRESETS, preset
+from longarena.recipes.presets.outside import name_in_recipe, options_of
 from longarena.recipes.recipe import Recipe, override
 
 FOLDER = Path("sweeps")
@@ -24,19 +25,27 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Grid:
-    """Tasks and mechanisms by name, or `all` of them; seeds 0 to `seeds` - 1."""
+    """Tasks and mechanisms by name, or `all` of them; seeds 0 to `seeds` - 1.
+
+    The assignments `task.key=value` say how a task that is a path is read; `derive` applies all.
+    """
 
     tasks: Sequence[str]
     mixers: Sequence[str]
     preset: str = "quick"
     seeds: int = 1
+    assignments: Sequence[str] = ()
 
     def recipes(self) -> list[Recipe]:
         """List the recipes of the grid."""
         if self.preset not in PRESETS:
             raise unknown("preset", self.preset, PRESETS)
         pairs = self._pairs()
-        return [preset(*pair, self.preset, seed) for seed in range(self.seeds) for pair in pairs]
+        return [
+            preset(*pair, self.preset, seed, options_of(pair[0], self.assignments))
+            for seed in range(self.seeds)
+            for pair in pairs
+        ]
 
     def _pairs(self) -> list[tuple[str, str]]:
         """List tasks with mechanisms; of `all`, those that the preset has a recipe for."""
@@ -46,7 +55,8 @@ class Grid:
         named = {*self.tasks, *self.mixers}
         if ALL not in named:
             return pairs
-        found = [pair for pair in pairs if PRESETS[self.preset](*pair, 0)]
+        make = PRESETS[self.preset]
+        found = [pair for pair in pairs if make(name_in_recipe(pair[0]), pair[1], 0)]
         # what was named is not left out in silence: `preset` says why there is no recipe for it
         named -= {name for pair in found for name in pair}
         return [*found, *(pair for pair in pairs if named.intersection(pair))] or pairs

@@ -1,7 +1,8 @@
 """What is asked: one file per task, and the table of them.
 
-A task of your own is named `module:Class` wherever a task is named (docs/add-a-task.md), a text of
-your own by its path (docs/language.md), two files of parallel text by theirs (docs/data.md).
+A task of your own is named `module:Class` wherever a task is named (docs/add-a-task.md), data of
+your own by its path (docs/own-data.md), and so are a text (docs/language.md) and two files of
+parallel text (docs/data.md).
 """
 
 from collections.abc import Mapping
@@ -10,19 +11,21 @@ from longarena.errors import UserError
 from longarena.loading import load_class
 from longarena.options import parse
 from longarena.tasks.base import Task
+from longarena.tasks.digits import Digits
 from longarena.tasks.enwik8 import Enwik8
 from longarena.tasks.image import Image
 from longarena.tasks.induction import Induction
 from longarena.tasks.iwslt14 import Iwslt14
 from longarena.tasks.listops import ListOps
 from longarena.tasks.multi30k import Multi30k
+from longarena.tasks.own import task_by_path
+from longarena.tasks.own.names import is_path_name
 from longarena.tasks.passkey import Passkey
 from longarena.tasks.pathfinder import Pathfinder, Pathfinder64, Pathfinder256, PathX
 from longarena.tasks.recall import Recall
 from longarena.tasks.retrieval import Retrieval
 from longarena.tasks.selective_copy import SelectiveCopy
 from longarena.tasks.text import Text
-from longarena.tasks.textfile import is_file_name, text_task
 from longarena.tasks.twofiles import is_pair_name, pair_task
 from longarena.tasks.wmt14 import Wmt14
 
@@ -35,6 +38,7 @@ TASKS: dict[str, type[Task]] = {
     "path-x": PathX,
     "pathfinder-64": Pathfinder64,
     "pathfinder-256": Pathfinder256,
+    "digits": Digits,
     "enwik8": Enwik8,
     "recall": Recall,
     "selective-copy": SelectiveCopy,
@@ -47,13 +51,13 @@ TASKS: dict[str, type[Task]] = {
 
 
 def find(name: str) -> type[Task]:
-    """Find a task by its name in the table, or a user's own by `module:Class` or a file's name."""
+    """Find a task by its name in the table, or a user's own by `module:Class` or its data."""
     if name in TASKS:
         return TASKS[name]
     if is_pair_name(name):
         return pair_task(name)
-    if is_file_name(name):
-        return text_task(name)
+    if is_path_name(name):
+        return task_by_path(name)
     return load_class("task", name, Task, TASKS)  # type: ignore[type-abstract]
 
 

@@ -132,10 +132,9 @@ class Task(ABC):
         """The task whose data is on disk; it differs where options only say how data is read."""
         return self
 
-    @property
-    def share(self) -> float:
-        """The share of what is on disk that is read; a stream is kept whole, whatever its size."""
-        return 1.0
+    def view(self, split: Split) -> Split:
+        """Return what is read of a split on disk; by default all of it."""
+        return split
 
     def count(self, chunk: Chunk) -> int:
         """Count what the card's sizes count: what was read, be it examples or bytes of a stream."""

@@ -10,6 +10,7 @@ Every failure ends in one line; nothing half-written stays, and what was there s
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from longarena.data.archive import data_name, num_megabytes, reading
@@ -17,12 +18,17 @@ from longarena.data.dataset import Chunk, Dataset, Writer, token_type
 from longarena.data.fetch import fetch
 from longarena.data.files import locked
 from longarena.errors import UserError
+from longarena.options import Value, parse
 from longarena.progress import SILENT, Progress
 from longarena.tasks import TASKS
 from longarena.tasks.base import SPLITS, Task
+from longarena.tasks.own import task_by_path
+from longarena.tasks.own.base import OwnData
+from longarena.tasks.own.names import is_path_name, is_short, name_of
+from longarena.tasks.own.write import write_data
 from longarena.tasks.splits import thinned
 from longarena.tasks.stream import StreamOptions
-from longarena.tasks.textfile import TextFile, digest_of, is_file_name, name_of, text_task
+from longarena.tasks.textfile import TextFile, digest_of
 from longarena.tasks.twofiles import TwoFiles, is_pair_name, keep_pair
 
 RELEASE = "release"
@@ -55,26 +61,51 @@ def prepare(
     return open_prepared(task.named(prepared.data), home, verify=found is not None)
 
 
-def take_in(name: str, home: Path) -> tuple[str, str]:
+def take_in(
+    name: str,
+    home: Path,
+    options: Mapping[str, Value] | None = None,
+    progress: Progress = SILENT,
+) -> tuple[str, str]:
     """Return the name and the data by which a recipe names a task.
 
-    They are the name itself and nothing, but for the path of a text file: that is prepared here,
-    because the recipe does not say where it lies. Two files of parallel text are only kept here;
-    their tokens depend on options.
+    They are the name itself and nothing, but for a path: what lies there is prepared here, under
+    the options given, because the recipe does not say where it lies. Two files of parallel text
+    are only kept here; their tokens depend on options.
     """
     path = Path(name)
-    if name in TASKS or not (is_file_name(name) or path.is_file()):
+    if name in TASKS or not (is_path_name(name) or path.exists()):
         return name, ""
     if is_pair_name(name):
         return keep_pair(path, home)
     if not path.exists():
-        if name != name_of(name):
-            raise UserError(f"{name} does not exist; name a task, or the path of a text file")
+        if not is_short(name):
+            raise UserError(f"{name} does not exist; name a task, or the path of your data")
         return name, ""  # it may have been prepared before, and is named with its data
-    task = text_task(name_of(name))(StreamOptions(), data=digest_of(path))
+    kind = task_by_path(name_of(path))
+    if issubclass(kind, TextFile):
+        text = kind(StreamOptions(), data=digest_of(path))
+        if not text.folder(home).exists():
+            prepare(text, home, path)
+        return text.name, text.data
+    # what only says how much is read belongs to the recipe
+    task = kind(parse(kind.options_type, options or {}, kind.name)).stored
+    task = kind(task.options, data=task.digest(path))
     if not task.folder(home).exists():
-        prepare(task, home, path)
-    return task.name, task.data
+        _write_own(task, home, path, progress)
+    return kind.name, task.data
+
+
+def _write_own(task: OwnData, home: Path, path: Path, progress: Progress) -> None:
+    """Write the dataset of a user's data."""
+    folder = task.folder(home)
+    busy = f"{path} is being prepared by another process; wait for it to end"
+    with locked(folder.with_name(f".{folder.name}.lock"), busy):
+        try:
+            if not folder.exists():
+                write_data(task, path, folder, _facts(task, _origin(path)), progress)
+        except OSError as error:
+            raise UserError(f"{path} cannot be prepared: {error.strerror or error}") from None
 
 
 def obtain(task: Task, home: Path, progress: Progress = SILENT) -> Dataset:
@@ -90,7 +121,7 @@ def open_prepared(task: Task, home: Path, *, verify: bool = True) -> Dataset:
     folder = stored.folder(home)
     if not folder.exists():
         raise UserError(f"{_missing(stored, folder)}{_alternatives(stored, home)}")
-    dataset = stored.dataset_type(folder, verify=verify, share=task.share)
+    dataset = stored.dataset_type(folder, verify=verify, view=task.view)
     if dataset.facts | _identity(stored) != dataset.facts:
         raise UserError(
             f"{folder} holds other data than its name says; delete it and prepare again"
@@ -100,6 +131,8 @@ def open_prepared(task: Task, home: Path, *, verify: bool = True) -> Dataset:
 
 def _missing(task: Task, folder: Path) -> str:
     """Say that the data of a task is missing, and how to get it."""
+    if isinstance(task, OwnData):
+        return task.missing
     if isinstance(task, TextFile) and not task.data:
         return f"{task.name} is neither a task nor a file here; name a text by its path"
     if isinstance(task, TwoFiles) and not task.data:
@@ -110,6 +143,8 @@ def _missing(task: Task, folder: Path) -> str:
 
 def command(task: Task) -> str:
     """Write the command that prepares this variant."""
+    if isinstance(task, OwnData):
+        return task.command
     if isinstance(task, TextFile):
         return f"longarena data prepare PATH (of {task.card.name})"
     is_own = isinstance(task, TwoFiles)

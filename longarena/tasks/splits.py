@@ -34,13 +34,22 @@ def scaled(count: int, size: float) -> int:
     return min(count, max(1, round(count * size)))
 
 
+def kept(start: int, number: int, size: float) -> NDArray[np.bool_]:
+    """Mark an even share of `number` examples that are counted from `start`.
+
+    >>> kept(0, 5, 0.4).tolist()
+    [True, False, False, True, False]
+    """
+    reached = np.array([scaled(start + i, size) for i in range(number + 1)])
+    return np.diff(reached) > 0
+
+
 def thinned(chunk: Chunk, start: int, size: float) -> Chunk:
     """Keep an even share of the examples numbered from `start`: of n, `scaled(n, size)` in all."""
     number = len(chunk.labels)
     if size == 1 or number == 0:
         return chunk
-    reached = np.array([scaled(start + i, size) for i in range(number + 1)])
-    keep = np.diff(reached) > 0
+    keep = kept(start, number, size)
     lengths = chunk.lengths.reshape(number, -1)
     return Chunk(
         tokens=chunk.tokens[np.repeat(keep, lengths.sum(axis=1))],

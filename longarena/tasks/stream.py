@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import Field, model_validator
 
-from longarena.data.dataset import Bytes, Chunk
+from longarena.data.dataset import Bytes, Chunk, Split
 from longarena.options import Options
 from longarena.tasks.base import Task
 from longarena.tasks.signature import Signature
@@ -64,9 +64,8 @@ class Stream(Task):
     def stored(self) -> "Stream":
         return type(self)(StreamOptions(), data=self.data)
 
-    @property
-    def share(self) -> float:
-        return self.size
+    def view(self, split: Split) -> Split:
+        return split if self.size == 1 else split.beginning(self.size)
 
     def count(self, chunk: Chunk) -> int:
         return len(chunk.tokens)

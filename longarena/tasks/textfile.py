@@ -8,13 +8,11 @@ gives the same run everywhere, and a file that was changed gives another one. Th
 when its path is first named; from then on it is found by its name and digest, even if the file has
 gone (`prepare.py`).
 
-A name is taken for that of a file if it has a dot or a slash in it and no colon. A file without a
-dot in its name is written with `./` before it, as in a shell.
+Every file is a text that is not of another kind by its ending (`own/`).
 """
 
 import hashlib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path, PurePath
 from typing import ClassVar
 
@@ -29,7 +27,7 @@ FEWEST_BYTES = 1000
 
 
 class TextFile(Stream):
-    """Prediction of the next byte of a file; `of` makes the class of one."""
+    """Prediction of the next byte of a file; `name` is that of the file."""
 
     name: ClassVar[str] = ""
 
@@ -52,37 +50,8 @@ class TextFile(Stream):
         return cut(content)
 
 
-@cache
-def text_task(name: str) -> type[TextFile]:
-    """Return the task of the file with this name."""
-    return type("TextFile", (TextFile,), {"name": name, "__module__": __name__})
-
-
-def is_file_name(name: str) -> bool:
-    """Tell whether the name of a task is that of a file, without looking for the file.
-
-    >>> [is_file_name(name) for name in ("emma.txt", "./README", "text", "mine.tasks:Own")]
-    [True, True, False, False]
-    """
-    return ":" not in name and ("." in name or "/" in name)
-
-
-def name_of(path: str) -> str:
-    """Return the name of the task that a path means.
-
-    >>> name_of("books/emma.txt"), name_of("README")
-    ('emma.txt', './README')
-    """
-    name = PurePath(path).name
-    return name if "." in name else f"./{name}"
-
-
 def digest_of(path: Path) -> str:
     """Return the digest of a text; refuse one that is too short to be split."""
-    if path.is_dir():
-        raise UserError(f"{path} is a folder; name one text file")
-    if ":" in path.name:
-        raise UserError(f"{path}: a colon in a file's name cannot be told from module:Class")
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     size = path.stat().st_size

@@ -4,6 +4,7 @@ import io
 import pickle
 import struct
 import tarfile
+import wave
 
 import numpy as np
 
@@ -146,7 +147,34 @@ def write_text(path):
     return path
 
 
+def wav(samples, rate=8000, width=2, channels=1):
+    """Write samples, whole numbers or bytes of any width, as a WAV file."""
+    content = io.BytesIO()
+    with wave.open(content, "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(width)
+        file.setframerate(rate)
+        file.writeframes(
+            samples if isinstance(samples, bytes) else np.array(samples, "<i2").tobytes()
+        )
+    return content.getvalue()
+
+
+def spoken_digits(speakers=("anna", "bert"), indices=range(3, 12)):
+    """Recordings of noise in the layout of the Free Spoken Digit Dataset."""
+    rng = np.random.default_rng(0)
+    return {
+        f"fsdd/recordings/{digit}_{speaker}_{index}.wav": wav(
+            rng.integers(-900, 900, 40 + 2 * digit + index)
+        )
+        for digit in range(10)
+        for speaker in speakers
+        for index in indices
+    }
+
+
 SMALL = {
+    "digits": lambda folder: write_tar(folder / "small.tar.gz", spoken_digits()),
     "enwik8": lambda folder: write_text(folder / "small.txt"),
     "text": lambda folder: write_tar(folder / "small.tar.gz", imdb()),
     "image": lambda folder: write_tar(folder / "small.tar.gz", cifar_binary(colour_batches())),

@@ -1,9 +1,10 @@
 """Presets: functions that return complete recipes, and the table of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from longarena import attention, tasks
 from longarena.errors import UserError, unknown
+from longarena.options import Value
 from longarena.recipes.presets.cpu import cpu
 from longarena.recipes.presets.outside import is_outside
 from longarena.recipes.presets.own import own
@@ -29,20 +30,30 @@ INDIVIDUAL = frozenset({"own"})
 COMMON = ("paper", "small")
 
 
-def preset(task: str, mixer: str, name: str = "quick", seed: int = 0) -> Recipe:
+def preset(
+    task: str,
+    mixer: str,
+    name: str = "quick",
+    seed: int = 0,
+    options: Mapping[str, Value] | None = None,
+) -> Recipe:
     """Return the recipe of a task and a mixer under a preset.
 
-    A task may be the path of a text file, which is prepared here.
+    A task may be the path of data, which is prepared here. The options of a task from outside say
+    how its data is read, such as `{"text": "review", "label": "stars"}`; those of a built-in task
+    are set by `override`.
     """
-    task, data = _known(task)
+    task, data = _known(task, options)
     tasks.find(task)
+    if options and not is_outside(task):
+        raise UserError(f"{task} is not read from a path; set its options by override")
     if name not in PRESETS:
         raise unknown("preset", name, PRESETS)
     attention.check(mixer)
     recipe = PRESETS[name](task, mixer, seed)
     if recipe is None:
         raise _none(name, task, mixer)
-    return _completed(recipe, data) if is_outside(task) else recipe
+    return _completed(recipe, data, options) if is_outside(task) else recipe
 
 
 def mixers_of(name: str, task: str) -> list[str]:
@@ -68,18 +79,19 @@ def _none(name: str, task: str, mixer: str) -> UserError:
     return UserError(f"{none}; see: longarena list presets")
 
 
-def _known(task: str) -> tuple[str, str]:
-    """Return how a recipe names a task, and its data if it is a file."""
+def _known(task: str, options: Mapping[str, Value] | None) -> tuple[str, str]:
+    """Return how a recipe names a task, and its data if it is a path."""
     if task in tasks.TASKS or ":" in task:
         return task, ""
     # preparing needs what downloads, and most recipes need neither
     from longarena.tasks.prepare import take_in  # noqa: PLC0415
 
-    return take_in(task, default_home())
+    return take_in(task, default_home(), options)
 
 
-def _completed(recipe: Recipe, data: str) -> Recipe:
-    """Fill in the version and the data of a task from outside."""
+def _completed(recipe: Recipe, data: str, options: Mapping[str, Value] | None) -> Recipe:
+    """Fill in the version, the data and the options of a task from outside."""
     choice = recipe.task.model_dump()
-    version = tasks.build(recipe.task.name, recipe.task.options).card.version
-    return replace(recipe, task=choice | {"version": version, "data": data})
+    chosen = recipe.task.options | dict(options or {})
+    version = tasks.build(recipe.task.name, chosen).card.version
+    return replace(recipe, task=choice | {"version": version, "data": data, "options": chosen})

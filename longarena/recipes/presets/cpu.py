@@ -58,6 +58,12 @@ PORTIONS = {
         options={"side": 16, "difficulty": 4},
         input="value",
     ),
+    "digits": replace(
+        OUTSIDE,
+        steps=1500,
+        options={"rate": 2000, "max_length": 1280},
+        input="value",
+    ),
     "enwik8": LANGUAGE,
     **PROBES,
 }

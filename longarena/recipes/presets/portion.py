@@ -5,7 +5,7 @@ a cosine. The 1e-4 of `small` is a rate for many more steps: in so few, a model 
 with it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from longarena.attention import CARDS
@@ -15,8 +15,11 @@ from longarena.recipes.presets.outside import is_outside, version_of
 from longarena.recipes.presets.small import two_layers
 from longarena.recipes.recipe import Optimiser, Recipe, TaskChoice
 from longarena.recipes.schedule import Schedule
-from longarena.tasks.textfile import is_file_name
+from longarena.tasks.own import has_values, is_stream
+from longarena.tasks.own.names import is_path_name
 
+# how much is read of an example of a user's data
+LONGEST_TEXT, LONGEST_SERIES = 1024, 4096
 # they compare no queries with keys that could be rotated, and have no positions of their own
 UNROTATED = {"synthesizer"}
 
@@ -81,7 +84,14 @@ class Portion:
 
 
 def own_portion(task: str, of_class: Portion, of_text: Portion) -> Portion | None:
-    """Choose what a preset has for a class or a text from outside; None for a built-in task."""
-    if is_file_name(task):
+    """Choose what a preset has for a task from outside; None for a built-in one.
+
+    Data of the user's may be of any length, so each example is cut; values are read as numbers.
+    """
+    if not is_path_name(task):
+        return of_class if is_outside(task) else None
+    if is_stream(task):
         return of_text
-    return of_class if is_outside(task) else None
+    if has_values(task):
+        return replace(of_class, options={"max_length": LONGEST_SERIES}, input="value")
+    return replace(of_class, options={"max_length": LONGEST_TEXT})

@@ -47,6 +47,7 @@ PORTIONS = {
     ),
     "pathfinder-64": replace(PIXELS, batch_size=8, steps=200, size=0.01, options={"difficulty": 6}),
     "path-x": replace(PIXELS, batch_size=2, steps=100, size=0.002, options={"difficulty": 6}),
+    "digits": replace(PIXELS, steps=300, options={"rate": 1000, "max_length": 640}),
     "enwik8": replace(LANGUAGE, size=0.02),
     **PROBES,
 }

@@ -14,7 +14,7 @@ Choice: Path-X and the larger Pathfinders, which that code does not have, follow
 from dataclasses import dataclass
 
 from longarena.model.config import ModelConfig
-from longarena.recipes.presets.outside import is_outside, version_of
+from longarena.recipes.presets.outside import input_of, is_outside, version_of
 from longarena.recipes.recipe import Optimiser, Recipe, TaskChoice
 from longarena.recipes.schedule import Schedule
 
@@ -53,7 +53,7 @@ def small(task: str, mixer: str, seed: int) -> Recipe | None:
     return Recipe(
         preset="small",
         task=TaskChoice(name=task, version=version_of(task)),
-        model=two_layers(mixer, dropout=0.1),
+        model=two_layers(mixer, dropout=0.1).model_copy(update={"input": input_of(task)}),
         optimiser=Optimiser(rate=1e-4, beta_1=0.9, beta_2=0.999, epsilon=1e-6, weight_decay=0.0),
         schedule=Schedule(kind="one-cycle", warmup_steps=length.warmup_steps),
         batch_size=length.batch_size,

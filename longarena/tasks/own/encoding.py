@@ -1,0 +1,90 @@
+"""From what was read to tokens: bytes stay bytes, values become steps of a scale.
+
+    token = round((value - low) / (high - low) * 65,535)      clipped to 0 ... 65,535
+
+`low` and `high` are the least and greatest value of the training examples, but no further than
+eight standard deviations from their mean: one wild value would squeeze all others together.
+`model.input=value` reads a token as a number from -1 to 1.
+
+Choice: 65,536 steps, the most that two bytes hold. Against eight deviations a step is 1/4096 of a
+        deviation, far below what noise in training hides; samples of 16 bits lose nothing that was
+        heard. Values that are bytes already keep their 256.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from longarena.data.dataset import DiskTokens
+from longarena.errors import UserError
+from longarena.tasks.own.item import Sequence
+from longarena.tasks.own.survey import Survey
+
+BYTES = 257  # ids of a vocabulary of bytes, with that of padding
+STEPS = 1 << 16
+WIDEST = 8  # standard deviations
+
+
+class Encoding(Protocol):
+    """Makes the tokens of a sequence; `vocab_size` counts their ids and that of padding."""
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids."""
+
+    def encode(self, sequence: Sequence) -> DiskTokens:
+        """Turn what was read into tokens."""
+
+
+@dataclass(frozen=True)
+class AsBytes:
+    """Bytes are tokens."""
+
+    vocab_size: int = BYTES
+
+    def encode(self, sequence: Sequence) -> DiskTokens:
+        """Return the bytes themselves."""
+        return sequence
+
+
+@dataclass
+class Scale:
+    """Values between two limits in equal steps; counts what lay beyond them."""
+
+    low: float
+    high: float
+    num_values: int = field(default=0, init=False)
+    num_clipped: int = field(default=0, init=False)
+    vocab_size: int = STEPS + 1
+
+    def encode(self, sequence: Sequence) -> DiskTokens:
+        """Round values to the steps of the scale."""
+        values = sequence.astype(np.float64)
+        self.num_values += len(values)
+        self.num_clipped += int(((values < self.low) | (values > self.high)).sum())
+        steps = np.rint((values - self.low) / (self.high - self.low) * (STEPS - 1))
+        return np.clip(steps, 0, STEPS - 1).astype(np.uint16)
+
+    @property
+    def clipped(self) -> float:
+        """The share of the values that lay beyond the limits."""
+        return self.num_clipped / max(1, self.num_values)
+
+
+def scale_of(found: Survey, name: str) -> AsBytes | Scale:
+    """Choose the scale for values by those of the training examples."""
+    number, total, squares, least, greatest = found.moments[found.splits == 0].T
+    if number.sum() == 0:
+        return AsBytes()
+    mean = total.sum() / number.sum()
+    deviation = np.sqrt(max(0.0, squares.sum() / number.sum() - mean**2))
+    low = max(float(least.min()), float(mean - WIDEST * deviation))
+    high = min(float(greatest.max()), float(mean + WIDEST * deviation))
+    if not low < high:
+        raise UserError(f"{name}: all values of the training examples are {low:g}")
+    return Scale(low, high)
+
+
+Encoder = Callable[[Survey], Encoding]

@@ -186,6 +186,28 @@ def test_numbers_are_classes_in_their_order(tmp_path):
     assert taken(write_csv(tmp_path / "r.csv", rows))[0].found.classes == ("8", "9", "10")
 
 
+@pytest.mark.parametrize("write", [write_csv, write_folder])
+def test_byte_pairs_spell_the_same_texts_with_fewer_tokens(write, tmp_path):
+    rows = reviews()
+    path = write(tmp_path / ("r.csv" if write is write_csv else "r"), rows)
+    task, data = taken(path, tokens="bpe", vocabulary=300)
+    train = data.split("train")
+    texts = [task.describe([train.sequence(i)], int(train.labels[i])) for i in range(len(train))]
+    assert set(texts) <= {f"{label}:\n{text}" for text, label in rows}
+    assert task.found.unit == "tokens"
+    assert 258 < task.signature.vocab_size <= 301
+    assert train.lengths.max() < max(len(text) for text, _ in rows)
+    assert data.fingerprint == taken(path, tokens="bpe", vocabulary=300)[1].fingerprint
+
+
+def test_byte_pairs_are_learned_from_the_training_examples_alone(tmp_path):
+    rows = [(*row, "train") for row in reviews()]
+    rows += [("zq" * 50 + str(i), "good", split) for i in range(9) for split in ("valid", "test")]
+    path = write_csv(tmp_path / "r.csv", rows, header=("text", "label", "split"))
+    _, data = taken(path, split="split", tokens="bpe", vocabulary=300)
+    assert "zq" not in (data.folder / "tokeniser.json").read_text()
+
+
 # values
 
 

@@ -140,6 +140,12 @@ def test_recordings_of_several_rates_or_none_at_all(refuse, tmp_path):
     refuse(folder, "x/1/99.wav is not a WAV file")
 
 
+def test_bytes_that_are_no_text_for_byte_pairs(refuse, tmp_path):
+    folder = write_folder(tmp_path / "x", ROWS)
+    (folder / "good" / "99.txt").write_bytes(b"\xff\xfe")
+    refuse(folder, r"x/good/99.txt is not UTF-8.*tokens=bpe", tokens="bpe")
+
+
 def test_a_gigantic_file(refuse, tmp_path, monkeypatch):
     monkeypatch.setattr("longarena.tasks.own.texts.MAX_FIELD", 100)
     folder = write_folder(tmp_path / "x", [*ROWS, ("y" * 101, "good")])

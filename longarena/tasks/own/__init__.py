@@ -37,7 +37,8 @@ def task_by_path(name: str) -> type[OwnData] | type[TextFile]:
 
 def has_values(name: str) -> bool:
     """Tell whether the examples of data with this name are numbers, such as samples of sound."""
-    return issubclass(task_by_path(name), Arrays | Recordings)
+    kind = task_by_path(name)
+    return issubclass(kind, OwnData) and kind.has_values
 
 
 def is_stream(name: str) -> bool:

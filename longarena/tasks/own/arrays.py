@@ -44,7 +44,7 @@ class Arrays(OwnData):
 
     options_type: ClassVar[type[OwnOptions]] = ArrayOptions
     options: ArrayOptions
-    unit = "values"
+    has_values = True
 
     def rule(self, path: Path) -> str:
         return "as its arrays are named"

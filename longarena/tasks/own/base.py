@@ -38,7 +38,7 @@ from longarena.tasks.splits import kept
 VERSION = 1
 DIGEST_LENGTH = 12
 PLAIN = re.compile(r"[A-Za-z0-9._-]{1,40}")
-SHOWN = 1000  # characters of an example that a person reads
+SHOWN = 1000  # tokens of an example that a person reads
 FOUND = "found"  # where the card is among the facts of a dataset
 
 
@@ -54,7 +54,7 @@ class OwnData(Task):
     options_type: ClassVar[type[OwnOptions]] = OwnOptions
     options: OwnOptions
     name: ClassVar[str] = ""
-    unit: ClassVar[str] = "bytes"
+    has_values: ClassVar[bool] = False
 
     @abstractmethod
     def items(self, path: Path) -> Iterator[Item]:
@@ -63,6 +63,11 @@ class OwnData(Task):
     @abstractmethod
     def encoding(self, found: Survey, path: Path) -> Encoding:
         """Choose how sequences become tokens."""
+
+    @property
+    def unit(self) -> str:
+        """What the sequences are made of."""
+        return "values" if self.has_values else "bytes"
 
     @property
     def num_sequences(self) -> int:
@@ -171,8 +176,12 @@ class OwnData(Task):
 
     def write(self, tokens: DiskTokens) -> str:
         """Write the beginning of a text."""
-        text = tokens[:SHOWN].tobytes().decode(errors="replace")
+        text = self.decode(tokens[:SHOWN])
         return text if len(tokens) <= SHOWN else f"{text} ... ({len(tokens):,} {self.unit})"
+
+    def decode(self, tokens: DiskTokens) -> str:
+        """Return the text of some tokens."""
+        return tokens.tobytes().decode(errors="replace")
 
     @property
     def stored(self) -> "OwnData":

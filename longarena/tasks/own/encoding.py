@@ -1,4 +1,4 @@
-"""From what was read to tokens: bytes stay bytes, values become steps of a scale.
+"""From what was read to tokens: bytes stay bytes or are joined, values become steps of a scale.
 
     token = round((value - low) / (high - low) * 65,535)      clipped to 0 ... 65,535
 
@@ -9,22 +9,25 @@ eight standard deviations from their mean: one wild value would squeeze all othe
 Choice: 65,536 steps, the most that two bytes hold. Against eight deviations a step is 1/4096 of a
         deviation, far below what noise in training hides; samples of 16 bits lose nothing that was
         heard. Values that are bytes already keep their 256.
+Choice: byte pairs are learned from the training examples alone (`data/tokens.py`).
 """
 
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from longarena.data.dataset import DiskTokens
+from longarena.data.tokens import Tokeniser, train_byte_pairs
 from longarena.errors import UserError
-from longarena.tasks.own.item import Sequence
+from longarena.tasks.own.item import Item, Sequence
 from longarena.tasks.own.survey import Survey
 
 BYTES = 257  # ids of a vocabulary of bytes, with that of padding
 STEPS = 1 << 16
 WIDEST = 8  # standard deviations
+TOKENISER = "tokeniser.json"
 
 
 class Encoding(Protocol):
@@ -33,6 +36,10 @@ class Encoding(Protocol):
     @property
     def vocab_size(self) -> int:
         """The number of ids."""
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """What is needed to read the tokens again, by the names of files."""
 
     def encode(self, sequence: Sequence) -> DiskTokens:
         """Turn what was read into tokens."""
@@ -43,10 +50,32 @@ class AsBytes:
     """Bytes are tokens."""
 
     vocab_size: int = BYTES
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
     def encode(self, sequence: Sequence) -> DiskTokens:
         """Return the bytes themselves."""
         return sequence
+
+
+@dataclass(frozen=True)
+class AsPairs:
+    """Bytes that often stand together are one token."""
+
+    tokeniser: Tokeniser
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids."""
+        return self.tokeniser.num_tokens + 1
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """The tokeniser itself."""
+        return {TOKENISER: self.tokeniser.to_json().encode()}
+
+    def encode(self, sequence: Sequence) -> DiskTokens:
+        """Join the bytes of a text."""
+        return np.array(self.tokeniser.encode(sequence.tobytes().decode()), np.uint16)
 
 
 @dataclass
@@ -58,6 +87,7 @@ class Scale:
     num_values: int = field(default=0, init=False)
     num_clipped: int = field(default=0, init=False)
     vocab_size: int = STEPS + 1
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
     def encode(self, sequence: Sequence) -> DiskTokens:
         """Round values to the steps of the scale."""
@@ -87,4 +117,13 @@ def scale_of(found: Survey, name: str) -> AsBytes | Scale:
     return Scale(low, high)
 
 
-Encoder = Callable[[Survey], Encoding]
+def pairs_of(found: Survey, items: Iterable[Item], vocabulary: int) -> AsPairs:
+    """Learn byte pairs from the texts of the training examples."""
+    kept = (item for item in items if not item.is_empty)
+    texts = (
+        sequence.tobytes().decode()
+        for item, split in zip(kept, found.splits.tolist(), strict=False)
+        if split == 0
+        for sequence in item.sequences
+    )
+    return AsPairs(train_byte_pairs(texts, vocabulary))

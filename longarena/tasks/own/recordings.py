@@ -36,7 +36,11 @@ class Recordings(OwnData):
 
     options_type: ClassVar[type[OwnOptions]] = RecordingOptions
     options: RecordingOptions
-    unit = "samples"
+    has_values = True
+
+    @property
+    def unit(self) -> str:
+        return "samples"
 
     def items(self, path: Path) -> Iterator[Item]:
         first = ""

@@ -13,15 +13,14 @@ from typing import ClassVar
 import numpy as np
 
 from longarena.errors import UserError
-from longarena.tasks.own.base import OwnData, OwnOptions
-from longarena.tasks.own.encoding import AsBytes, Encoding
+from longarena.tasks.own.base import OwnOptions
 from longarena.tasks.own.item import Item
 from longarena.tasks.own.names import SPLIT_NAMES, split_files
 from longarena.tasks.own.rows import FORMATS
-from longarena.tasks.own.survey import Survey
+from longarena.tasks.own.tokens import TextData, TokenOptions
 
 
-class TableOptions(OwnOptions):
+class TableOptions(TokenOptions):
     """Which columns are read: the text, or two separated by a comma, the label and the split.
 
     Without `header` the first line is an example, and columns are called 1, 2, 3 and so on.
@@ -33,7 +32,7 @@ class TableOptions(OwnOptions):
     header: bool = True
 
 
-class Table(OwnData):
+class Table(TextData):
     """Classification of the texts in a table, or of pairs of them."""
 
     options_type: ClassVar[type[OwnOptions]] = TableOptions
@@ -81,9 +80,6 @@ class Table(OwnData):
                 values[len(texts)].strip(),
                 _split(values[-1], place) if named else split,
             )
-
-    def encoding(self, found: Survey, path: Path) -> Encoding:
-        return AsBytes()
 
 
 def _split(value: str, place: str) -> str:

@@ -9,24 +9,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from longarena.tasks.own.base import OwnData, OwnOptions
-from longarena.tasks.own.encoding import AsBytes, Encoding
+from longarena.tasks.own.base import OwnOptions
 from longarena.tasks.own.folders import FolderOptions, class_files, read_whole
 from longarena.tasks.own.item import Item
 from longarena.tasks.own.rows import MAX_FIELD
-from longarena.tasks.own.survey import Survey
+from longarena.tasks.own.tokens import TextData, TokenOptions
 
 
-class Texts(OwnData):
+class TextsOptions(FolderOptions, TokenOptions):
+    """Where the class of a file stands, and what its tokens are."""
+
+
+class Texts(TextData):
     """Classification of files."""
 
-    options_type: ClassVar[type[OwnOptions]] = FolderOptions
-    options: FolderOptions
+    options_type: ClassVar[type[OwnOptions]] = TextsOptions
+    options: TextsOptions
 
     def items(self, path: Path) -> Iterator[Item]:
         for file in class_files(path, self.options.label):
             content = np.frombuffer(read_whole(file, MAX_FIELD), np.uint8)
             yield Item(file.place, (content,), file.label, file.split)
-
-    def encoding(self, found: Survey, path: Path) -> Encoding:
-        return AsBytes()

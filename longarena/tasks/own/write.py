@@ -39,6 +39,8 @@ def write_data(
             writer.add(split, chunk)
             lengths[split].extend(chunk.lengths.tolist())
             bar.advance(len(chunk.labels), note=split)
+        for name, content in encoding.files.items():
+            writer.attach(name, content)
         card = _card(task, path, found, encoding, lengths)
         writer.facts = facts | {FOUND: card.model_dump(mode="json")}
 
@@ -93,7 +95,7 @@ def _card(
         splits=found.rule,
         unit=task.unit,
         vocab_size=encoding.vocab_size,
-        has_values=task.unit in ("values", "samples"),
+        has_values=task.has_values,
         num_sequences=task.num_sequences,
         image_shape=task.image_shape(path),
         low=scale.low if scale else None,

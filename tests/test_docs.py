@@ -14,6 +14,7 @@ import pytest
 import torch
 from cli.commands import SMALL_WORDS
 from sweep.crews import InlineCrew
+from tasks.own_data import reviews, write_csv
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -26,7 +27,7 @@ from longarena.records.folder import read_records
 ROOT = Path(__file__).parent.parent
 MEASURING, TRAINING = ROOT / "docs/measuring.md", ROOT / "docs/training.md"
 TUNING, LANGUAGE = ROOT / "docs/tuning.md", ROOT / "docs/language.md"
-PROBES = ROOT / "docs/probes.md"
+PROBES, OWN_DATA = ROOT / "docs/probes.md", ROOT / "docs/own-data.md"
 # what a page shows at full size is tried at a small one
 SMALLER = {
     r"(measure (?!.*--task).*)": r"\1 --lengths 64,128 --shape small",
@@ -183,6 +184,15 @@ def test_the_text_of_the_page_is_trained_on_and_continued(run, tmp_path):
     generations = [c for c in commands(LANGUAGE) if c.startswith("generate")]
     for command in generations:
         assert run([*shlex.split(command.replace("RUN", trained["id"])), "--tokens", "5"])
+
+
+def test_the_table_of_the_page_is_shown_and_trained_on(run, tmp_path):
+    write_csv(tmp_path / "reviews.csv", reviews(), header=("review", "stars"))
+    show, train, sweep = commands(OWN_DATA)
+    assert "classes: 2" in run(shlex.split(show))
+    small = ["--set", "task.max_length=16", "--set", "batch_size=4", "--steps", "2", "--quiet"]
+    assert "test accuracy" in run([*shlex.split(train), *small])
+    assert "3 runs" in run([*shlex.split(sweep), "--dry-run"])
 
 
 def test_the_examples_of_the_probes_are_those_of_the_page(run):

@@ -17,7 +17,7 @@ def source(tmp_path):
 def test_the_first_five_recordings_of_each_digit_and_speaker_are_the_test(source, tmp_path):
     data = prepare(build("digits", {}), tmp_path, source)
     # of the indices 3 to 11, two are in the test
-    assert data.sizes == {"train": 120, "valid": 20, "test": 40}
+    assert data.sizes == {"train": 130, "valid": 10, "test": 40}
     test = data.split("test")
     assert sorted(test.lengths.tolist()) == sorted(
         40 + 2 * digit + index for digit in range(10) for index in (3, 4) for _ in range(2)
@@ -37,8 +37,8 @@ def test_the_loudest_sample_is_an_end_of_the_scale(source, tmp_path):
 def test_an_archive_and_its_folder_give_the_same_data(source, tmp_path):
     members = dict(reversed(spoken_digits().items()))
     folder = write_tree(tmp_path / "small", members)
-    found = [prepare(build("digits", {}), tmp_path / s.name, s) for s in (source, folder)]
-    assert found[0].fingerprint == found[1].fingerprint
+    one = prepare(build("digits", {}), tmp_path / "one", source)
+    assert prepare(build("digits", {}), tmp_path / "other", folder).fingerprint == one.fingerprint
 
 
 def test_recordings_can_be_shortened(source, tmp_path):

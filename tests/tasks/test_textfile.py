@@ -90,7 +90,8 @@ def test_a_task_of_the_table_comes_before_a_file_of_its_name(book, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("content", "answer"), [(b"", "is empty"), (b"too short", "has 9 bytes"), (None, "is a folder")]
+    ("content", "answer"),
+    [(b"", "is empty"), (b"too short", "has 9 bytes"), (None, "a folder of data")],
 )
 def test_what_cannot_be_split_is_refused_in_one_line(book, content, answer):
     if content is None:

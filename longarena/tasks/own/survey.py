@@ -10,6 +10,7 @@ validation; where only one of the two is missing, it is a tenth of each class of
 Choice: by digest, because a shuffled split tears copies apart, which then leak into the test.
 """
 
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -66,10 +67,8 @@ class Survey:
 
 def survey(items: Iterable[Item], name: str, rule: str) -> Survey:
     """Read all examples once; `rule` says by what the data names its splits."""
-    labels: list[int] = []
-    splits: list[int] = []
-    digests: list[int] = []
-    moments: list[tuple[float, ...]] = []
+    # a row of a million examples would be large as a list
+    labels, splits, digests, moments = array("q"), array("q"), array("Q"), array("d")
     numbers: dict[str, int] = {}
     num_empty = 0
     for item in items:
@@ -82,7 +81,7 @@ def survey(items: Iterable[Item], name: str, rule: str) -> Survey:
         _refuse_too_many(name, numbers)
         splits.append(SPLITS.index(item.split) if item.split else UNSPLIT)
         digests.append(item.digest)
-        moments.append(_moments(item))
+        moments.extend(_moments(item))
     _check(name, numbers, len(labels))
     classes = _sorted(numbers)
     order = np.empty(len(numbers), np.int64)
@@ -94,10 +93,12 @@ def survey(items: Iterable[Item], name: str, rule: str) -> Survey:
     for at, split in enumerate(SPLITS):
         if not (chosen == at).any():
             raise UserError(
-                f"{name}: {len(labels):,} examples leave none for {split}; "
-                "ten different ones of each class do"
+                f"{name}: none of the {len(labels):,} examples is left for {split}; "
+                "ten different ones of each class are enough"
             )
-    return Survey(classes, found[0], chosen, keys, np.array(moments, np.float64), num_empty, words)
+    return Survey(
+        classes, found[0], chosen, keys, np.array(moments).reshape(-1, 5), num_empty, words
+    )
 
 
 def assign(labels: Integers, given: Integers, digests: Digests, rule: str) -> tuple[Integers, str]:

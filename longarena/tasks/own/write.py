@@ -3,6 +3,7 @@
 No more than some hundred examples are in memory at a time, besides a few numbers for each.
 """
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +30,7 @@ def write_data(
     """Write the dataset of a task from the data at `path`."""
     found = survey(task.items(path), task.name, task.rule(path))
     encoding = task.encoding(found, path)
-    lengths: dict[str, list[int]] = {split: [] for split in SPLITS}
+    lengths = {split: array("q") for split in SPLITS}
     writer = Writer(folder, facts, task.num_sequences, token_type(encoding.vocab_size))
     label = f"preparing {task.name}"
     with writer, progress.bar(label, total=len(found.labels)) as bar:
@@ -83,7 +84,7 @@ def _packed(examples: list[Encoded]) -> Chunk:
 
 
 def _card(
-    task: OwnData, path: Path, found: Survey, encoding: Encoding, lengths: dict[str, list[int]]
+    task: OwnData, path: Path, found: Survey, encoding: Encoding, lengths: dict[str, "array[int]"]
 ) -> DataCard:
     scale = encoding if isinstance(encoding, Scale) else None
     return DataCard(

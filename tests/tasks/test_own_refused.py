@@ -44,7 +44,7 @@ ROWS = reviews()
         ("text,label\r\na,b\r\n".encode("utf-16"), "line 1 is not UTF-8"),
         (b"text,label\r\na,b\r\na,\r\n", "line 3: the label is empty"),
         (b"text,label\r\n" + b"a,b\r\n" * 20, "every example has the label 'b'"),
-        (b"text,label\r\na,1\r\nb,2\r\nc,3\r\n", "3 different values in 3 examples"),
+        (b"text,label\r\na,1\r\nb,2\r\nc,3\r\n", "in 3 examples the label has 3 different values"),
         (b"text,label\r\na,1\r\nb,2\r\nc,1\r\nd,2\r\n", "none of the 4 examples is left for valid"),
     ],
 )

@@ -25,6 +25,8 @@ from longarena.tasks.splits import VALID_SHARE
 
 MAX_CLASSES = 1000
 SMALLEST_CLASS = 3  # of which something can be held out
+NO_CLASSES = "different values; is it the right column? Labels are classes"
+NUM_MOMENTS = 5
 UNSPLIT = -1
 
 Digests = NDArray[np.uint64]
@@ -67,38 +69,60 @@ class Survey:
 
 def survey(items: Iterable[Item], name: str, rule: str) -> Survey:
     """Read all examples once; `rule` says by what the data names its splits."""
-    # a row of a million examples would be large as a list
-    labels, splits, digests, moments = array("q"), array("q"), array("Q"), array("d")
-    numbers: dict[str, int] = {}
-    num_empty = 0
+    notes = _Notes(name)
     for item in items:
-        if item.is_empty:
-            num_empty += 1
-            continue
-        if not item.label:
-            raise UserError(f"{item.place}: the label is empty")
-        labels.append(numbers.setdefault(item.label, len(numbers)))
-        _refuse_too_many(name, numbers)
-        splits.append(SPLITS.index(item.split) if item.split else UNSPLIT)
-        digests.append(item.digest)
-        moments.extend(_moments(item))
-    _check(name, numbers, len(labels))
-    classes = _sorted(numbers)
-    order = np.empty(len(numbers), np.int64)
-    for number, label in enumerate(classes):
-        order[numbers[label]] = number
-    found = order[np.array(labels, np.int64)], np.array(splits, np.int64)
-    keys = np.array(digests, np.uint64)
-    chosen, words = assign(*found, keys, rule)
+        notes.add(item)
+    classes, labels = notes.classes()
+    digests = np.array(notes.digests, np.uint64)
+    splits, words = assign(labels, np.array(notes.splits, np.int64), digests, rule)
     for at, split in enumerate(SPLITS):
-        if not (chosen == at).any():
+        if not (splits == at).any():
             raise UserError(
                 f"{name}: none of the {len(labels):,} examples is left for {split}; "
                 "ten different ones of each class are enough"
             )
-    return Survey(
-        classes, found[0], chosen, keys, np.array(moments).reshape(-1, 5), num_empty, words
-    )
+    moments = np.array(notes.moments).reshape(-1, NUM_MOMENTS)
+    return Survey(classes, labels, splits, digests, moments, notes.num_empty, words)
+
+
+class _Notes:
+    """What is kept of every example; a list of a million would be large."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.labels, self.splits = array("q"), array("q")
+        self.digests, self.moments = array("Q"), array("d")
+        self.numbers: dict[str, int] = {}
+        self.num_empty = 0
+
+    def add(self, item: Item) -> None:
+        """Take note of an example."""
+        if item.is_empty:
+            self.num_empty += 1
+            return
+        if not item.label:
+            raise UserError(f"{item.place}: the label is empty")
+        self.labels.append(self.numbers.setdefault(item.label, len(self.numbers)))
+        if len(self.numbers) > MAX_CLASSES:
+            raise UserError(f"{self.name}: the label has more than {MAX_CLASSES:,} {NO_CLASSES}")
+        self.splits.append(SPLITS.index(item.split) if item.split else UNSPLIT)
+        self.digests.append(item.digest)
+        self.moments.extend(_moments(item))
+
+    def classes(self) -> tuple[tuple[str, ...], Integers]:
+        """Sort the classes, and number the label of every example by that order."""
+        if not self.labels:
+            raise UserError(f"{self.name} has no examples")
+        found, count = list(self.numbers), len(self.labels)
+        if len(found) == 1:
+            only = f"every example has the label {found[0]!r}"
+            raise UserError(f"{self.name}: {only}; two classes are the least")
+        if len(found) > count // 2:
+            rows = f"in {count:,} examples the label has {len(found):,}"
+            raise UserError(f"{self.name}: {rows} {NO_CLASSES}")
+        classes = _sorted(found)
+        order = np.argsort([self.numbers[name] for name in classes])
+        return classes, order[np.array(self.labels, np.int64)]
 
 
 def assign(labels: Integers, given: Integers, digests: Digests, rule: str) -> tuple[Integers, str]:
@@ -134,34 +158,13 @@ def hold_out(
 def _moments(item: Item) -> tuple[float, ...]:
     """Sum up the values of an example; bytes need no scale."""
     if all(sequence.dtype == np.uint8 for sequence in item.sequences):
-        return (0.0, 0.0, 0.0, 0.0, 0.0)
+        return (0.0,) * NUM_MOMENTS
     values = np.concatenate([sequence.astype(np.float64) for sequence in item.sequences])
     if not np.isfinite(values).all():
         raise UserError(
             f"{item.place} has a value that is no number; NaN may only fill up the end of a row"
         )
     return len(values), values.sum(), (values**2).sum(), values.min(), values.max()
-
-
-def _refuse_too_many(name: str, numbers: dict[str, int]) -> None:
-    if len(numbers) > MAX_CLASSES:
-        raise UserError(
-            f"{name}: the label has more than {MAX_CLASSES:,} different values; "
-            "is it the right column? Labels are classes"
-        )
-
-
-def _check(name: str, numbers: dict[str, int], count: int) -> None:
-    if count == 0:
-        raise UserError(f"{name} has no examples")
-    if len(numbers) == 1:
-        only = next(iter(numbers))
-        raise UserError(f"{name}: every example has the label {only!r}; two classes are the least")
-    if len(numbers) > count // 2:
-        raise UserError(
-            f"{name}: the label has {len(numbers):,} different values in {count:,} examples; "
-            "is it the right column? Labels are classes"
-        )
 
 
 def _sorted(names: Iterable[str]) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def decode(content: bytes, name: str, most: int) -> Recording:
 def _numbers(frames: bytes, width: int) -> Samples:
     """Turn samples of `width` bytes into numbers from -1 to 1."""
     if width == 1:  # the only unsigned ones
-        return (np.frombuffer(frames, np.uint8).astype(np.float32) - 128) / 128
+        return ((np.frombuffer(frames, np.uint8) - 128.0) / 128).astype(np.float32)
     if width == 3:
         # the three bytes become the upper ones of four
         parts = np.zeros((len(frames) // 3, 4), np.uint8)

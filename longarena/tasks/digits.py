@@ -16,7 +16,7 @@ Choice: `rate` averages neighbouring samples, `max_length` cuts what is longer: 
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from pydantic import Field
@@ -34,7 +34,7 @@ from longarena.tasks.signature import Signature
 from longarena.tasks.splits import held_out
 
 NAME = re.compile(r"(?:.*/)?recordings/(\d)_([a-z]+)_(\d+)\.wav")
-RATE = 8000
+RATE: Final = 8000
 LONGEST = 18_262
 FIRST_OF_TRAIN = 5
 LOUDEST = 32_767  # a token is 0 for -1 and twice this for 1
@@ -84,22 +84,18 @@ class Digits(Task):
 
     def read(self, source: Source) -> Iterator[tuple[str, Chunk]]:
         found = self._recordings(source)
-        is_test = np.array([index < FIRST_OF_TRAIN for _, _, index in found])
-        train = [key for key, test in zip(found, is_test, strict=True) if not test]
+        train = [key for key in found if key[2] >= FIRST_OF_TRAIN]
         digits = np.array([digit for digit, _, _ in train], np.int64)
         valid = held_out(digits, numpy_rng(self.card.version, "digits", "valid"))
         parts = {
-            "train": [key for key, is_valid in zip(train, valid, strict=True) if not is_valid],
-            "valid": [key for key, is_valid in zip(train, valid, strict=True) if is_valid],
-            "test": [key for key, test in zip(found, is_test, strict=True) if test],
+            "train": [train[i] for i in np.flatnonzero(~valid)],
+            "valid": [train[i] for i in np.flatnonzero(valid)],
+            "test": [key for key in found if key[2] < FIRST_OF_TRAIN],
         }
         for split, keys in parts.items():
             for key in keys:
-                tokens = found[key]
-                yield (
-                    split,
-                    Chunk(tokens, np.array([len(tokens)]), np.array([key[0]], np.int64)),
-                )
+                length, digit = np.array([len(found[key])]), np.array([key[0]])
+                yield split, Chunk(found[key], length, digit)
 
     def _recordings(self, source: Source) -> dict[tuple[int, str, int], DiskTokens]:
         """Read all recordings, sorted by digit, speaker and index: archives come in any order."""
@@ -127,4 +123,5 @@ class Digits(Task):
 def _tokens(samples: Samples) -> DiskTokens:
     """Scale a recording to its loudest sample, and count in steps from -1."""
     loudest = float(np.abs(samples).max(initial=0)) or 1.0
-    return (np.rint(samples / loudest * LOUDEST) + LOUDEST).astype(np.uint16)
+    tokens: DiskTokens = (np.rint(samples / loudest * LOUDEST) + LOUDEST).astype(np.uint16)
+    return tokens

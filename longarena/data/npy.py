@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from longarena.errors import UserError, unknown
 
 BLOCK_BYTES = 1 << 24
+ArrayFile = IO[bytes] | zipfile.ZipExtFile
 BROKEN = (ValueError, EOFError, OSError, zlib.error, zipfile.BadZipFile)
 
 
@@ -82,7 +83,7 @@ def array_names(path: Path) -> list[str]:
 
 
 @contextmanager
-def _opened(path: Path, member: str) -> Iterator[IO[bytes]]:
+def _opened(path: Path, member: str) -> Iterator[ArrayFile]:
     """Open the bytes of an array; however that fails, the error is one line."""
     try:
         if not member:
@@ -100,14 +101,14 @@ def _opened(path: Path, member: str) -> Iterator[IO[bytes]]:
         raise _damaged(path, error) from None
 
 
-def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _read_header(file: ArrayFile) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     version = npy.read_magic(file)
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, is_fortran, dtype = read(file)
     return shape, is_fortran, dtype
 
 
-def _read(file: IO[bytes], number: int) -> bytes:
+def _read(file: ArrayFile, number: int) -> bytes:
     """Read so many bytes, or all there are; a zip gives them in pieces."""
     parts, left = [], number
     while left and (part := file.read(left)):

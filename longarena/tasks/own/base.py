@@ -208,7 +208,7 @@ def _plain(value: object) -> str:
     """Write a value so that it can stand in the name of a folder; others get a digest.
 
     >>> _plain("stars"), _plain("how many/stars")
-    ('stars', 'how-many-stars-0f2d73')
+    ('stars', 'how-many-stars-8f32b4')
     """
     text = str(value)
     if PLAIN.fullmatch(text):

@@ -205,7 +205,7 @@ def test_a_file_of_another_kind(name, answer, refuse, tmp_path):
 
 
 def test_an_option_that_does_not_exist(refuse, tmp_path):
-    refuse(write_csv(tmp_path / "r.csv", ROWS), "did you mean label", lable="x")
+    refuse(write_csv(tmp_path / "r.csv", ROWS), "did you mean label", labels="x")
 
 
 def test_data_that_changes_while_it_is_read(refuse, tmp_path, monkeypatch):

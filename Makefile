@@ -41,9 +41,9 @@ test-all: develop browser
 lint: develop
 	$(BIN)/pre-commit run --all-files --show-diff-on-failure
 
-# The pages of docs/ as a site in site/, which needs no server; a broken link is an error.
+# The pages of docs/ as a site in site/; a broken link is an error (with --quiet it would not be).
 docs: develop
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 
 # Wheel and sdist in dist/. What an earlier build left would go into the wheel.
 dist: develop

@@ -28,7 +28,7 @@ def test_every_page_has_its_place_in_the_navigation():
 
 @pytest.mark.slow
 def test_the_site_is_built_without_a_broken_link_and_fetches_nothing(tmp_path):
-    words = ["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    words = ["-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(
         [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -38,7 +38,7 @@ FAILED = 1
 @when_stopped("finished runs are recorded, the others saved; the same command goes on")
 def sweep(
     name: Annotated[
-        str | None, typer.Argument(help="A sweep by name, from ./sweeps or built in, or a Python file.")
+        str | None, typer.Argument(help="A sweep, built in or in ./sweeps, or a Python file.")
     ] = None,
     tasks: Annotated[str | None, typer.Option(help="Tasks separated by commas, or all.")] = None,
     mixers: Annotated[str, typer.Option(help="Mixers separated by commas, or all.")] = ALL,

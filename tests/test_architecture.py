@@ -20,19 +20,27 @@ LAYERS = [
     ["findings"],
     ["training"],
     ["measure"],
+    ["sweeps"],
     ["sweep"],
     ["report"],
     ["cli"],
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 FILES = [path for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT or path.stem in RANK]
+# which part each public name of the package is from
+PUBLIC = {
+    alias.name: node.module.split(".")[1]
+    for node in ast.walk(ast.parse((ROOT / "__init__.py").read_text()))
+    if isinstance(node, ast.ImportFrom) and node.module.startswith("longarena.")
+    for alias in node.names
+}
 
 
 def imported_layers(path):
     """The parts of the package that a file imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module == "longarena":
-            yield from (alias.name for alias in node.names)
+            yield from (PUBLIC.get(alias.name, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("longarena."):
             yield node.module.split(".")[1]
         elif isinstance(node, ast.Import):

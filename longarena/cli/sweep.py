@@ -39,7 +39,7 @@ FAILED = 1
 @when_stopped("finished runs are recorded, the others saved; the same command goes on")
 def sweep(
     name: Annotated[
-        str | None, typer.Argument(help="A sweep in ./sweeps, or the path of a Python file.")
+        str | None, typer.Argument(help="A sweep, built in or in ./sweeps, or a Python file.")
     ] = None,
     tasks: Annotated[
         str | None, typer.Option(help="Tasks, or paths of your data, separated by commas; or all.")

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from longarena import attention, tasks
+from longarena import attention, sweeps, tasks
 from longarena.errors import UserError, unknown
 from longarena.recipes.presets import PRESETS, preset
 from longarena.recipes.presets.outside import name_in_recipe, options_of
 from longarena.recipes.recipe import Recipe, override
 
-FOLDER = Path("sweeps")
+OWN = Path("sweeps")
 ALL = "all"
 
 
@@ -62,13 +62,14 @@ class Grid:
         return [*found, *(pair for pair in pairs if named.intersection(pair))] or pairs
 
 
-def read_sweep(name: str, folder: Path = FOLDER) -> list[Recipe]:
-    """List the recipes of a Python file, or of the file of that name in the folder of sweeps."""
-    path = Path(name) if name.endswith(".py") else folder / f"{name}.py"
+def read_sweep(name: str, folder: Path = OWN) -> list[Recipe]:
+    """List the recipes of a Python file, or of the sweep of that name.
+
+    A name is looked for in `folder` first and then among the sweeps that come with longarena.
+    """
+    path = Path(name) if name.endswith(".py") else _find(name, [folder, sweeps.FOLDER])
     if not path.is_file():
-        if name.endswith(".py"):
-            raise UserError(f"{path} does not exist; give a Python file with a function recipes()")
-        raise unknown("sweep", name, (found.stem for found in folder.glob("*.py")))
+        raise UserError(f"{path} does not exist; give a Python file with a function recipes()")
     try:
         found = _call(path)
     except UserError as error:
@@ -78,6 +79,14 @@ def read_sweep(name: str, folder: Path = FOLDER) -> list[Recipe]:
     if not (isinstance(found, list) and all(isinstance(each, Recipe) for each in found)):
         raise UserError(f"{path}: recipes() must return a list of longarena.Recipe")
     return found
+
+
+def _find(name: str, folders: Sequence[Path]) -> Path:
+    for folder in folders:
+        if (path := folder / f"{name}.py").is_file():
+            return path
+    known = {path.stem for folder in folders for path in folder.glob("[!_]*.py")}
+    raise unknown("sweep", name, known)
 
 
 def _call(path: Path) -> object:

@@ -13,11 +13,6 @@ from longarena.records.folder import write_record
 ROOT = Path(__file__).parent.parent.parent
 
 
-@pytest.fixture(autouse=True)
-def sweeps(tmp_path):
-    (tmp_path / "sweeps").symlink_to(ROOT / "sweeps")
-
-
 @pytest.mark.parametrize(
     ("words", "answer"),
     [

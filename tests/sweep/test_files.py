@@ -1,5 +1,6 @@
 """The sweeps that come with the project."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,18 +9,24 @@ from longarena.attention import MIXERS
 from longarena.recipes.recipe import build_task
 from longarena.records.folder import read_records
 from longarena.sweep.grid import read_sweep
+from longarena.sweeps import FOLDER
 from longarena.tracks import track_of
 
 ROOT = Path(__file__).parent.parent.parent
-FOLDER = ROOT / "sweeps"
 FIVE = {"listops", "text", "image", "retrieval", "pathfinder"}
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("[!_]*.py")), ids=lambda path: path.stem)
 def test_a_sweep_has_runs_and_each_of_them_once(path):
     recipes = read_sweep(str(path))
     assert recipes
     assert len({recipe.id for recipe in recipes}) == len(recipes)
+
+
+def test_the_sweep_that_the_page_shows_has_runs(tmp_path):
+    [text] = re.findall(r"```python\n(.*?)```", (ROOT / "docs/clusters.md").read_text(), re.DOTALL)
+    (tmp_path / "mine.py").write_text(text)
+    assert len(read_sweep("mine", tmp_path)) == 6
 
 
 @pytest.mark.parametrize(("sweep", "store"), [("cpu", "arena"), ("anchors", "anchors")])

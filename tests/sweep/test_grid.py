@@ -87,6 +87,19 @@ def test_a_file_is_found_by_its_name_or_its_path(tmp_path):
         read_sweep("mien", tmp_path)
 
 
+def test_a_sweep_comes_with_the_package_and_a_file_of_ones_own_goes_before_it(tmp_path):
+    built_in = read_sweep("quick", tmp_path)
+    assert len(built_in) > 1
+    (tmp_path / "quick.py").write_text(
+        "import longarena\ndef recipes(): return [longarena.preset('text', 'linear')]\n"
+    )
+    assert [r.task.name for r in read_sweep("quick", tmp_path)] == ["text"]
+    assert read_sweep("probes", tmp_path)
+    with pytest.raises(UserError, match="did you mean quick") as raised:
+        read_sweep("quik", tmp_path)
+    assert "__init__" not in str(raised.value)
+
+
 @pytest.mark.parametrize(
     ("text", "answer"),
     [

@@ -13,7 +13,7 @@ import re
 from longarena.errors import UserError
 from longarena.measure.cost import count_forward
 from longarena.measure.work import prepare
-from longarena.model.translation import SENTENCE, TranslationModel
+from longarena.model.translation import SENTENCE
 from longarena.recipes.recipe import Recipe, build_task
 
 UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -64,6 +64,6 @@ def example_cost(recipe: Recipe) -> tuple[int, str]:
     """Return the Mult-Adds of a recipe's model for one example, and what the example is."""
     signature = build_task(recipe).signature
     work = prepare(recipe.model, signature, batch_size=1)
-    if isinstance(work.model, TranslationModel):
-        return work.model.sentence_cost().layers, f"a sentence of {SENTENCE} tokens"
+    if sentence := work.model.example_cost():
+        return sentence.layers, f"a sentence of {SENTENCE} tokens"
     return count_forward(work).total, f"an example of {signature.max_length:,} tokens"

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from longarena.attention import Mixer
 from longarena.model.backbone import Backbone
-from longarena.options import Value
+from longarena.model.mult_adds import Kinds
 from longarena.shapes import SequenceIds
 
 
@@ -46,9 +46,9 @@ class Model(nn.Module):
         losses = [loss for mixer in self.mixers() if (loss := mixer.extra_loss()) is not None]
         return torch.stack(losses).sum() if losses else None
 
-    def details(self) -> dict[str, Value]:
-        """Return what else to record about the model; by default nothing."""
-        return {}
+    def example_cost(self) -> Kinds | None:
+        """Count the Mult-Adds of an example, where one is agreed on; by default none is."""
+        return None
 
     def state_bytes(self, length: int) -> int:
         """Return what a causal model carries to the next token after so many of one row."""

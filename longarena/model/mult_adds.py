@@ -107,6 +107,16 @@ class Kinds:
         """The Mult-Adds of all layers, without head and embedding."""
         return self.attention + self.convolution + self.feed_forward + self.cross_attention
 
+    def by_name(self) -> dict[str, int]:
+        """List the kinds of layers and their sum, for a record."""
+        return {
+            "attention": self.attention,
+            "convolution": self.convolution,
+            "feed-forward": self.feed_forward,
+            "cross attention": self.cross_attention,
+            "total": self.layers,
+        }
+
     @property
     def total(self) -> int:
         """The Mult-Adds of all kinds together."""

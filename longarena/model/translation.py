@@ -30,7 +30,6 @@ from longarena.model.decoder import LongerIds, Memory, TargetDecoder
 from longarena.model.embedding import Embedding, TiedEmbedding
 from longarena.model.model import Model
 from longarena.model.mult_adds import Kinds, count_kinds
-from longarena.options import Value
 from longarena.seeding import derive
 from longarena.shapes import Ids, SequenceIds, TokenLogits, Tokens
 from longarena.tasks.signature import Signature
@@ -43,7 +42,6 @@ SOURCE, TARGET = 0, 1  # the two sequences of an example
 BUCKET = 4
 # what the Lite Transformer's paper counts the cost of
 SENTENCE = 30
-MULT_ADDS = "mult_adds"  # under which name a record has them
 
 
 class TiedHead(nn.Module):
@@ -95,25 +93,12 @@ class TranslationModel(Model):
         """Encode sentences; return what each layer of the decoder reads of them."""
         return self.decoder.remember(*self.backbone(finish(source, self.end)))
 
-    def sentence_cost(self) -> Kinds:
+    def example_cost(self) -> Kinds:
         """Count one pass over a sentence and its translation of 30 tokens each, ends included."""
         tokens = min(SENTENCE - 1, self.max_length)
         device = next(self.parameters()).device
         ids = torch.ones(1, 2, tokens, dtype=torch.int64, device=device)
         return count_kinds(self, lambda: self(ids))
-
-    def details(self) -> dict[str, Value]:
-        """State the Mult-Adds of a sentence by kind of layer, without embedding and output."""
-        cost = self.sentence_cost()
-        return {
-            MULT_ADDS: {
-                "attention": cost.attention,
-                "convolution": cost.convolution,
-                "feed-forward": cost.feed_forward,
-                "cross attention": cost.cross_attention,
-                "total": cost.layers,
-            }
-        }
 
     def mixers(self) -> Iterator[Mixer]:
         return chain(super().mixers(), self.decoder.mixers())

@@ -171,7 +171,8 @@ def _details(run: Run, task: Task, test: Split, found: Evaluation) -> dict[str, 
     """Collect what the track says of a test, and what causal models are compared by."""
     learner, device = run.learner, run.devices.device
     details = learner.track.details(test, found)
-    details |= learner.model.details()
+    if cost := learner.model.example_cost():
+        details["mult_adds"] = {**cost.by_name()}
     if run.num_averaged:
         details["averaged"] = run.num_averaged
     if learner.track.is_causal:

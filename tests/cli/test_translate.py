@@ -150,6 +150,37 @@ def test_the_score_can_be_computed_again_from_what_was_written(trained):
     assert again.value == pytest.approx(record["metrics"]["test"]["value"])
 
 
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("train", "for a sentence of 30 tokens, more than --max-mult-adds 10K"),
+        ("sweep", "all 2 runs take more than --max-mult-adds 10K; raise it"),
+    ],
+)
+def test_a_budget_is_that_of_a_sentence(trained, run, monkeypatch, command, answer):
+    folder, _ = trained
+    monkeypatch.setenv("LONGARENA_HOME", str(folder / "home"))
+    monkeypatch.chdir(folder)
+    names = {
+        "train": ["tiny.de-en", "transformer"],
+        "sweep": ["--tasks", "tiny.de-en", "--mixers", "transformer,lite-transformer"],
+    }
+    words = [*names[command], *WORDS, "--max-mult-adds", "10K"]
+    assert_refused(run(command, *words), answer)
+
+
+def test_a_sweep_leaves_out_what_is_above_the_budget(trained, run, monkeypatch):
+    folder, _ = trained
+    monkeypatch.setenv("LONGARENA_HOME", str(folder / "home"))
+    monkeypatch.chdir(folder)
+    words = ["--tasks", "tiny.de-en", "--mixers", "transformer,lite-transformer"]
+    words += [*WORDS, "--set", "model.mlp_width=64", "--max-mult-adds", "250K", "--dry-run"]
+    code, output, _ = run("sweep", *words)
+    assert code == 0
+    assert "1 run of 2 left out: more than 250K Mult-Adds" in output
+    assert "lite-transformer" in output
+
+
 def test_a_run_is_evaluated_with_another_beam(translate):
     code, output, _ = translate("evaluate", "--beam", "1", "--json")
     assert code == 0

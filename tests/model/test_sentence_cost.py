@@ -15,7 +15,7 @@ KERNELS = (3, 7, 15, 31, 31, 31)
 def cost(mixer, width, mlp_width, **options):
     sizes = {"width": width, "mlp_width": mlp_width, "depth": DEPTH, "num_heads": 8}
     asked = signature(vocab_size=50, max_length=64)
-    return TranslationModel(config(mixer, **sizes, options=options), asked, seed=0).sentence_cost()
+    return TranslationModel(config(mixer, **sizes, options=options), asked, seed=0).example_cost()
 
 
 def attention(width):
@@ -73,16 +73,16 @@ def test_the_lite_transformer_of_wmt(width, published):
 def test_a_record_states_the_kinds_and_their_sum():
     asked = signature(vocab_size=50, max_length=64)
     model = TranslationModel(config("lite-transformer"), asked, seed=0).train()
-    kinds = model.details()["mult_adds"]
+    kinds = model.example_cost().by_name()
     total = kinds.pop("total")
-    assert total == sum(kinds.values()) == model.sentence_cost().layers
+    assert total == sum(kinds.values()) == model.example_cost().layers
     assert set(kinds) == {"attention", "convolution", "feed-forward", "cross attention"}
     assert model.training
 
 
 def test_vocabulary_and_length_of_a_task_change_nothing():
     small, large = (
-        TranslationModel(config(), signature(vocab_size=v, max_length=n), seed=0).sentence_cost()
+        TranslationModel(config(), signature(vocab_size=v, max_length=n), seed=0).example_cost()
         for v, n in ((50, 64), (500, 128))
     )
     assert small.layers == large.layers

@@ -88,23 +88,21 @@ def test_token_by_token_it_says_what_it_says_of_the_whole(name, options):
     torch.testing.assert_close(torch.stack(stepped, dim=1), whole)
 
 
+# the middle sentence is done, or all go on; a hypothesis may go on twice, and they change places
+@pytest.mark.parametrize("rows", [[1, 0, 5, 5], [1, 0, 2, 2, 5, 4]])
 @pytest.mark.parametrize("mixer", ["transformer", "lite-transformer", "linear"])
 @torch.no_grad()
-def test_hypotheses_are_chosen_with_all_that_they_carry(mixer):
-    model = build(mixer)
-    source = IDS[:, SOURCE]
+def test_hypotheses_are_chosen_with_all_that_they_carry(mixer, rows):
+    model, source = build(mixer), IDS[:, SOURCE]
     stepper = TargetStepper(model, source, beam=2)
     stepper.start()
-    first = torch.tensor([1, 2, 3, 4, 5, 6])
-    stepper.read(first)
-    # the middle sentence is done; of the last, one hypothesis goes on twice
-    stepper.choose(torch.tensor([1, 0, 5, 5]))
-    next_tokens = torch.tensor([7, 8, 9, 10])
-    found = stepper.read(next_tokens)
-    for row, (sentence, beginning) in enumerate([(0, 2), (0, 1), (2, 6), (2, 6)]):
-        target = torch.tensor([beginning, int(next_tokens[row])])
-        ids = torch.stack([source[sentence], torch.nn.functional.pad(target, (0, 8))])
-        torch.testing.assert_close(found[row], model(ids[None])[0, 2])
+    stepper.read(torch.tensor([1, 2, 3, 4, 5, 6]))
+    stepper.choose(torch.tensor(rows))
+    found = stepper.read(torch.arange(7, 7 + len(rows)) % 11 + 1)
+    for place, row in enumerate(rows):
+        target = torch.tensor([row + 1, (7 + place) % 11 + 1])
+        ids = torch.stack([source[row // 2], torch.nn.functional.pad(target, (0, 8))])
+        torch.testing.assert_close(found[place], model(ids[None])[0, 2])
 
 
 @pytest.mark.parametrize("mixer", [name for name, card in CARDS.items() if not card.causal])

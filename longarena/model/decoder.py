@@ -154,7 +154,7 @@ class TargetDecoder(nn.Module):
 
     def remember(self, source: Source, mask: SourceMask) -> list[Memory]:
         """Compute what each layer reads of a source."""
-        layers: list[DecoderLayer] = [*self.layers]  # type: ignore[list-item]
+        layers: list[DecoderLayer] = [*self.layers]
         return [layer.reader(source, mask) for layer in layers]
 
     def mixers(self) -> Iterator[Mixer]:

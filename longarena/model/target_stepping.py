@@ -28,7 +28,7 @@ class TargetStepper:
     def __init__(self, model: TranslationModel, source: Ids, beam: int = 1) -> None:
         model.eval()
         self.model, self.beam = model, beam
-        self.layers: list[DecoderLayer] = [*model.decoder.layers]  # type: ignore[list-item]
+        self.layers: list[DecoderLayer] = [*model.decoder.layers]
         with torch.inference_mode():
             self.memories = model.read(source)
         self.decoders = [mixer.start(beam * len(source)) for mixer in model.decoder.mixers()]

@@ -54,14 +54,13 @@ def write_answers(path: Path, found: Answers) -> None:
     is_binary = bool(np.isin(found.scores, (0, 1)).all())
     ends = (found.answers.min(initial=0), found.answers.max(initial=0))
     smallest = np.result_type(*(np.min_scalar_type(int(end)) for end in ends))
-    arrays = {
-        "scores": found.scores.astype(bool if is_binary else np.float32),
-        "answers": found.answers.astype(smallest),
-    }
-    if found.texts:
-        arrays["texts"] = np.frombuffer(found.lines, np.uint8)
     file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
+    np.savez_compressed(
+        file,
+        scores=found.scores.astype(bool if is_binary else np.float32),
+        answers=found.answers.astype(smallest),
+        texts=np.frombuffer(found.lines, np.uint8),
+    )
     write_atomically(path, file.getvalue())
 
 
@@ -69,6 +68,7 @@ def read_answers(path: Path) -> Answers:
     """Read answers; raise ValueError if the file does not hold any."""
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
+            # a file from before models wrote has none
             lines = arrays["texts"].tobytes().decode() if "texts" in arrays else ""
             texts = tuple(lines.split("\n")[:-1])
             return Answers(arrays["scores"].astype(np.float32), arrays["answers"], texts)

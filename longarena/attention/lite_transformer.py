@@ -15,6 +15,7 @@ Choice: heads keep their size, so half of the channels have half of the heads; a
         convolution is a group of channels with one kernel.
 Choice: the gated unit has its share of the `qkv_width`; in the authors' code, too, a convolution
         may have another width than the tokens.
+Choice: the gated unit can be left out (`glu=false`), as in the authors' models for IWSLT'14.
 Choice: to the convolution padding is zero, and so is everything beyond the ends of a sequence.
 Choice: when causal, attention looks back only and a kernel ends at its own token, as in the
         decoder of the authors' code.
@@ -26,7 +27,6 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import torch
-import torch.nn.functional as F
 from einops import rearrange
 from jaxtyping import Float
 from pydantic import Field, field_validator
@@ -76,11 +76,13 @@ class PredictedKernel(nn.Module):
 class Convolution(Convolving):
     """A gated linear unit, a lightweight convolution, a projection."""
 
-    def __init__(self, place: Place, size: int, dynamic: bool) -> None:
+    def __init__(self, place: Place, size: int, options: "LiteTransformerOptions") -> None:
         super().__init__()
         width, inner, groups = place.width, place.qkv_width, place.num_heads
-        self.input = projection(width, 2 * inner)
-        self.kernel = (PredictedKernel if dynamic else SharedKernel)(inner, groups, size)
+        self.input = projection(width, 2 * inner if options.glu else inner)
+        self.gate = nn.GLU(dim=-1) if options.glu else nn.Identity()
+        kernel = PredictedKernel if options.dynamic else SharedKernel
+        self.kernel = kernel(inner, groups, size)
         self.output = projection(inner, width)
         self.place, self.size = place, size
 
@@ -90,20 +92,22 @@ class Convolution(Convolving):
         return y
 
     def gated(self, x: Tokens) -> Gated:
-        """Return what is convolved: one half of a projection, gated by the other."""
-        return F.glu(self.input(x), dim=-1)
+        """Return what is convolved: half of a projection gated by the other, or a plain one."""
+        gated: Tensor = self.gate(self.input(x))
+        return gated
 
 
 class LiteTransformerOptions(Options):
     """`split` of the channels attend; the others are convolved with a kernel of `kernel` tokens.
 
-    `auto` takes 3, 7, 15, 31 from the lowest layer up, then stays at 31. A `flat` feed-forward is
-    no wider than the model.
+    `auto` takes 3, 7, 15, 31 from the lowest layer up, then stays at 31. Without `glu`, the
+    convolution reads a plain projection. A `flat` feed-forward is no wider than the model.
     """
 
     split: float = Field(0.5, gt=0, lt=1)
     kernel: int | Literal["auto"] = "auto"
     dynamic: bool = False
+    glu: bool = True
     flat: bool = True
 
     @field_validator("kernel")
@@ -132,7 +136,7 @@ class LiteTransformer(Mixer):
         self.widths = [far.width, near.width]
         self.flat = options.flat
         self.attention = Transformer(far, TransformerOptions())
-        self.convolution = Convolution(near, size, options.dynamic)
+        self.convolution = Convolution(near, size, options)
 
     def mlp_width(self, asked: int) -> int:
         return min(asked, self.place.width) if self.flat else asked

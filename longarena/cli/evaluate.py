@@ -7,6 +7,7 @@ import typer
 from longarena.cli.measure import read_lengths
 from longarena.cli.output import RUNS, AsJson, Output, Quiet, Runs, Threads
 from longarena.cli.stopping import when_stopped
+from longarena.cli.translate import Beam, LengthPenalty, decoding_changes
 
 if TYPE_CHECKING:
     from longarena.training.evaluate import EvaluatedLengths
@@ -22,6 +23,8 @@ def evaluate(
         str | None,
         typer.Option(help="Lengths with commas between, for a task that can be asked at any."),
     ] = None,
+    beam: Beam = None,
+    length_penalty: LengthPenalty = None,
     runs: Runs = RUNS,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -38,7 +41,7 @@ def evaluate(
     if lengths is not None:
         wanted = read_lengths(lengths)
         return show_lengths(evaluate_lengths(folder, wanted, split, out.progress), out)
-    found = evaluate_run(folder, split, out.progress)
+    found = evaluate_run(folder, split, out.progress, decoding_changes(beam, length_penalty))
     metric, score = found.metric, found.score
     out.result({"metric": metric.name} | score.model_dump(mode="json"))
     out.say(

@@ -18,6 +18,7 @@ from longarena.cli.stopping import was_interrupted
 from longarena.cli.sweep import sweep
 from longarena.cli.tour import tour
 from longarena.cli.train import train
+from longarena.cli.translate import translate
 from longarena.errors import UserError
 from longarena.training.stop import Interrupted
 
@@ -57,7 +58,10 @@ app.command("list")(list_)
 app.add_typer(data.app, name="data")
 app.add_typer(show.app, name="show")
 app.add_typer(store.app, name="store")
-for command in (train, evaluate, generate, sweep, measure, span, draw, report, export, fill, tour):
+COMMANDS = (
+    *(train, evaluate, generate, translate, sweep, measure, span, draw, report, export, fill, tour),
+)
+for command in COMMANDS:
     app.command()(command)
 
 # the command line's own complaints: a missing argument, an unknown option

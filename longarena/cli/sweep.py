@@ -50,6 +50,10 @@ def sweep(
     text: Text = None,
     label: Label = None,
     assignments: Assignments = None,
+    max_mult_adds: Annotated[
+        str | None,
+        typer.Option(help="Leave out models that take more for one example: 500M, 1.5G, 2e9."),
+    ] = None,
     tune: Annotated[
         list[str] | None,
         typer.Option(
@@ -90,6 +94,8 @@ def sweep(
     sets = with_columns(assignments, text, label)
     grid = Grid(_names(tasks), _names(mixers), preset, seeds, sets) if tasks is not None else None
     recipes = derive(_recipes(name, grid), sets)
+    if max_mult_adds is not None:
+        recipes = _affordable(recipes, max_mult_adds, out)
     recipes = recipes if only is None else pick(recipes, only)
     questions = _questions(recipes, tune, halve, is_one=only is not None)
     for recipe in [*recipes, *(each for question in questions for each in question.candidates)]:
@@ -129,6 +135,20 @@ def _recipes(name: str | None, grid: "Grid | None") -> list["Recipe"]:
     if not recipes:
         raise UserError("this sweep has no runs; name tasks and mixers, see: longarena list")
     return recipes
+
+
+def _affordable(recipes: Sequence["Recipe"], limit: str, out: Output) -> list["Recipe"]:
+    """Leave out recipes whose model costs more than a budget, and say how many."""
+    from longarena.measure.budget import example_cost, read_amount
+
+    most = read_amount(limit)
+    kept = [recipe for recipe in recipes if example_cost(recipe)[0] <= most]
+    if not kept:
+        raise UserError(f"all {len(recipes)} runs take more than --max-mult-adds {limit}; raise it")
+    if len(kept) < len(recipes):
+        left_out = _number(len(recipes) - len(kept), "run")
+        out.say(f"{left_out} of {len(recipes)} left out: more than {limit} Mult-Adds")
+    return kept
 
 
 def _questions(

@@ -135,11 +135,11 @@ def describe(record: "RunRecord") -> list[str]:
 
 def _details(record: "RunRecord") -> list[str]:
     """Say how a score was obtained, and what others reach on the same data."""
-    from longarena.findings.details import conditions, other_levels
+    from longarena.findings.details import conditions, other_levels, scoring
 
     write = record.metric.write_with_unit
     others = [f"{name} {write(level)}" for name, level in other_levels(record).items()]
-    stated = [*conditions(record), *others]
+    stated = [*conditions(record), *others, *scoring(record)]
     return [f"  {', '.join(stated)}"] if stated else []
 
 

@@ -50,9 +50,9 @@ def round_up(length: int, multiple: int = BUCKET) -> int:
     return max(1, -(-length // multiple)) * multiple
 
 
-def assemble(split: Split, examples: Integers) -> Batch:
-    """Gather examples from the memory map into one padded batch."""
-    length = round_up(int(split.lengths[examples].max(initial=0)))
+def assemble(split: Split, examples: Integers, bucket: int = BUCKET) -> Batch:
+    """Gather examples from the memory map into one batch, padded to a multiple of `bucket`."""
+    length = round_up(int(split.lengths[examples].max(initial=0)), bucket)
     ids = np.zeros((len(examples), split.num_sequences, length), np.int64)
     for row, example in enumerate(examples.tolist()):
         for which in range(split.num_sequences):
@@ -72,27 +72,29 @@ class Batches(Protocol):
 
 
 class TrainingBatches:
-    """An endless row of shuffled batches, indexed by step."""
+    """An endless row of shuffled batches, indexed by step; short examples want a small `bucket`."""
 
-    def __init__(self, split: Split, batch_size: int, seed: int) -> None:
+    def __init__(self, split: Split, batch_size: int, seed: int, bucket: int = BUCKET) -> None:
         if len(split) < batch_size:
             raise UserError(
                 f"a batch of {batch_size} is larger than the {len(split)} training examples; "
                 "choose a smaller batch or prepare more data"
             )
         self.split, self.batch_size, self.seed = split, batch_size, seed
+        self.bucket = bucket
         self.per_epoch = len(split) // batch_size
-        self._buckets = -(-split.lengths // BUCKET)
+        self._buckets = -(-split.lengths // bucket)
         self._epoch = lru_cache(maxsize=2)(self._plan)
 
     def __getitem__(self, step: int) -> Batch:
         epoch, position = divmod(step, self.per_epoch)
-        return assemble(self.split, self._epoch(epoch)[position])
+        return assemble(self.split, self._epoch(epoch)[position], self.bucket)
 
     def padding_share(self, epoch: int = 0) -> float:
         """Return the share of positions of an epoch that are padding."""
         rows = self._epoch(epoch)
-        computed = sum(round_up(int(self.split.lengths[row].max())) for row in rows)
+        longest = [int(self.split.lengths[row].max()) for row in rows]
+        computed = sum(round_up(length, self.bucket) for length in longest)
         sequences = self.batch_size * self.split.num_sequences
         return 1 - int(self.split.num_tokens[rows].sum()) / (computed * sequences)
 
@@ -110,11 +112,11 @@ def evaluation_order(split: Split) -> Integers:
     return np.argsort(split.lengths, kind="stable")
 
 
-def evaluation_batches(split: Split, batch_size: int) -> Iterator[Batch]:
+def evaluation_batches(split: Split, batch_size: int, bucket: int = BUCKET) -> Iterator[Batch]:
     """Yield every example of a split once, in the order for evaluation."""
     order = evaluation_order(split)
     for start in range(0, len(order), batch_size):
-        yield assemble(split, order[start : start + batch_size])
+        yield assemble(split, order[start : start + batch_size], bucket)
 
 
 def one_ahead(batch: Callable[[int], Batch], start: int, stop: int) -> Iterator[Batch]:

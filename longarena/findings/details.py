@@ -2,14 +2,28 @@
 
 context, overlap    in which windows a stream was scored (the track `language`)
 levels              what others than models reach on the same data, such as compressors
+beam, length_penalty, averaged, chrF, signature, translations
+                    how translations were found and scored, and some of them (`translation`)
 """
 
 from pydantic import TypeAdapter, ValidationError
 
+from longarena.options import Options
 from longarena.records.record import RunRecord
 
-CONDITIONS = ("context", "overlap")
+CONDITIONS = ("context", "overlap", "beam", "averaged")
 _LEVELS = TypeAdapter(dict[str, float])
+
+
+class Translated(Options):
+    """A sentence, what it means by a person, and what it means by a model."""
+
+    source: str
+    reference: str
+    translation: str
+
+
+_TRANSLATIONS = TypeAdapter(list[Translated])
 
 
 def conditions(record: RunRecord) -> list[str]:
@@ -24,3 +38,19 @@ def other_levels(record: RunRecord) -> dict[str, float]:
         return _LEVELS.validate_python(record.metrics.details.get("levels", {}))
     except ValidationError:
         return {}
+
+
+def scoring(record: RunRecord) -> list[str]:
+    """Say what else a translation was scored by: chrF, and how BLEU was computed."""
+    details = record.metrics.details
+    chrf, signature = details.get("chrF"), details.get("signature")
+    found = [f"chrF {chrf:.1f}"] if isinstance(chrf, float) else []
+    return [*found, signature] if isinstance(signature, str) else found
+
+
+def translations(record: RunRecord) -> list[Translated]:
+    """Return the translations that a record shows."""
+    try:
+        return _TRANSLATIONS.validate_python(record.metrics.details.get("translations", []))
+    except ValidationError:
+        return []

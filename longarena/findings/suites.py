@@ -48,9 +48,10 @@ PROBES = Suite(
     # what counts here is what a mechanism carries along, not how many weights it has
     parameter_budget=5.0,
 )
+TRANSLATION = Suite(name="translation", title="Translation", tasks=("multi30k", "iwslt14", "wmt14"))
 YOURS = Suite(name="yours", title="Tasks from outside")
 
-SUITES = {suite.name: suite for suite in (ARENA, LANGUAGE, PROBES, YOURS)}
+SUITES = {suite.name: suite for suite in (ARENA, LANGUAGE, PROBES, TRANSLATION, YOURS)}
 
 
 def suite_of(task: str) -> Suite:

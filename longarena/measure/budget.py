@@ -1,7 +1,8 @@
 """A budget of Mult-Adds: what a model may cost for one example.
 
 The cost is that of one prediction for one whole example: a sequence of full length, or both of a
-pair. The Lite Transformer's paper sets it to 500M for a phone.
+pair. Of a model that translates it is that of a sentence of 30 tokens and its translation of 30,
+without embedding and output, as in the Lite Transformer's paper, which sets it to 500M for a phone.
 
 Paper:  Wu et al. (2020), https://arxiv.org/abs/2004.11886
 """
@@ -12,6 +13,7 @@ import re
 from longarena.errors import UserError
 from longarena.measure.cost import count_forward
 from longarena.measure.work import prepare
+from longarena.model.translation import SENTENCE
 from longarena.recipes.recipe import Recipe, build_task
 
 UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -49,11 +51,19 @@ def write_amount(amount: float | int) -> str:
 
 def check_budget(recipe: Recipe, limit: float | int) -> None:
     """Refuse a recipe whose model costs more than the limit."""
-    signature = build_task(recipe).signature
-    mult_adds = count_forward(prepare(recipe.model, signature, batch_size=1)).total
+    mult_adds, example = example_cost(recipe)
     if mult_adds > limit:
         raise UserError(
             f"{recipe.task.name} {recipe.model.mixer} takes {write_amount(mult_adds)} Mult-Adds "
-            f"for an example of {signature.max_length:,} tokens, more than --max-mult-adds "
-            f"{write_amount(limit)}; lower model.width, model.depth or model.mlp_width"
+            f"for {example}, more than --max-mult-adds {write_amount(limit)}; "
+            "lower model.width, model.depth or model.mlp_width"
         )
+
+
+def example_cost(recipe: Recipe) -> tuple[int, str]:
+    """Return the Mult-Adds of a recipe's model for one example, and what the example is."""
+    signature = build_task(recipe).signature
+    work = prepare(recipe.model, signature, batch_size=1)
+    if sentence := work.model.example_cost():
+        return sentence.layers, f"a sentence of {SENTENCE} tokens"
+    return count_forward(work).total, f"an example of {signature.max_length:,} tokens"

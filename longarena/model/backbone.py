@@ -11,7 +11,7 @@ from longarena.data.batches import round_up
 from longarena.errors import UserError
 from longarena.model.config import ModelConfig, Positions
 from longarena.model.dropout import Dropout
-from longarena.model.embedding import Embedding, ValueEmbedding
+from longarena.model.embedding import Embedding, TiedEmbedding, ValueEmbedding
 from longarena.model.encoder import Encoder, build_mixers
 from longarena.shapes import Ids
 from longarena.tasks.signature import Signature
@@ -25,10 +25,11 @@ class Backbone(nn.Module):
     """Embedding and encoder; an id of 0 is padding, which no token ever sees.
 
     A mixer may ask for global tokens, and a head for a token of its own (CLS). They are put before
-    each sequence, and cut off again unless the head asked for one.
+    each sequence, and cut off again unless the head asked for one. A model that writes tokens ties
+    the vectors at its input to those at its output.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what tracks differ in, each by its name
         self,
         config: ModelConfig,
         signature: Signature,
@@ -36,14 +37,16 @@ class Backbone(nn.Module):
         *,
         causal: bool = False,
         has_cls: bool = False,
+        is_tied: bool = False,
     ) -> None:
         super().__init__()
         # batches are padded to whole buckets, the longest one too
         length = round_up(signature.max_length)
-        mixers, self.num_prepended = _mixers_and_prepended(config, length, seed, causal, has_cls)
+        mixers, self.num_prepended = mixers_and_prepended(config, length, seed, causal, has_cls)
         # the tokens that are put before a sequence have the ids behind the vocabulary
         self.first_prepended = signature.vocab_size
-        token = _token_embedding(config, signature, self.num_prepended)
+        build_token = _tied_embedding if is_tied else _token_embedding
+        token = build_token(config, signature, self.num_prepended)
         positions: Positions = "none" if mixers[0].has_own_positions else config.positions
         max_length = length + self.num_prepended
         self.embedding = Embedding(token, config.width, max_length, positions)
@@ -75,7 +78,14 @@ def _token_embedding(config: ModelConfig, signature: Signature, num_prepended: i
     return ValueEmbedding(signature.vocab_size, num_prepended, config.width)
 
 
-def _mixers_and_prepended(
+def _tied_embedding(config: ModelConfig, signature: Signature, num_prepended: int) -> nn.Module:
+    """Build vectors for a model whose output compares with them too."""
+    if config.input != "embed":
+        raise UserError(f"input={config.input} has no vectors to translate to; use input=embed")
+    return TiedEmbedding(signature.vocab_size + num_prepended, config.width)
+
+
+def mixers_and_prepended(
     config: ModelConfig, length: int, seed: int, causal: bool, has_cls: bool
 ) -> tuple[list[Mixer], int]:
     """Build the mixers, and count the tokens to put before a sequence: CLS or global ones.

@@ -16,7 +16,9 @@ class ModelConfig(Options):
     Queries, keys and values have `qkv_width` channels; None means as many as the tokens have. With
     an `mlp_width` of 0 the layers have no feed-forward. `norm` is one of `norms.py`. `input` says
     how ids become vectors: `embed` looks each one up, `value` reads it as a number, for tasks whose
-    tokens are quantities (`embedding.py`).
+    tokens are quantities (`embedding.py`). Where a model translates, `decoder` names the mechanism
+    of the half that writes, which must be a causal one, with its default options; None means the
+    same mechanism as in the half that reads.
 
     `reversible` layers keep no activations (`reversible.py`); `recompute` keeps only what goes into
     each layer; `mlp_chunks` > 1 runs the MLP on that many pieces of a sequence, one after the
@@ -35,6 +37,7 @@ class ModelConfig(Options):
     dropout: float = Field(ge=0, lt=1)
     norm: Literal["layer", "rms", "batch"] = "layer"
     input: Literal["embed", "value"] = "embed"
+    decoder: str | None = None
     reversible: bool = False
     recompute: bool = False
     mlp_chunks: int = Field(1, gt=0)

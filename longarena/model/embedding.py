@@ -2,8 +2,10 @@
 
     embed    a learned vector for every id
     value    a linear map of one number: ids 1 ... vocab_size - 1 become -1 ... 1 in equal steps
+    tied     a learned vector w for every id: sqrt(width) w goes in, and x . w is its logit
 
 Choice: token vectors start from N(0, 1) and learned positions from N(0, 0.02^2), as in the release.
+        Tied ones start from N(0, 1 / width), as in fairseq: times sqrt(width) that is the same.
 Choice: the linear map of `value` has a bias and torch's own start, uniform on [-1, 1] for a single
         input. The tokens that a model puts before a sequence are not quantities; they have vectors
         of their own, which start from N(0, 1) too.
@@ -12,10 +14,11 @@ Choice: the linear map of `value` has a bias and torch's own start, uniform on [
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longarena.model.config import Positions
-from longarena.shapes import Ids, Tokens
+from longarena.shapes import Ids, TokenLogits, Tokens
 
 
 def sinusoids(length: int, width: int) -> Tensor:
@@ -39,6 +42,21 @@ def values_of(ids: Tensor, vocab_size: int) -> Tensor:
     tensor([-1.,  0.,  1.])
     """
     return 2 * (ids - 1) / (vocab_size - 2) - 1
+
+
+class TiedEmbedding(nn.Embedding):
+    """Vectors that are read at the input and, by `logits`, compared with at the output."""
+
+    def __init__(self, number: int, width: int) -> None:
+        super().__init__(number, width)
+        nn.init.normal_(self.weight, std=width**-0.5)
+
+    def forward(self, ids: Ids) -> Tokens:
+        return super().forward(ids) * math.sqrt(self.embedding_dim)
+
+    def logits(self, x: Tokens, num_ids: int) -> TokenLogits:
+        """Compare each token with the ids 1 ... `num_ids`; padding never follows."""
+        return F.linear(x, self.weight[1 : num_ids + 1])
 
 
 class ValueEmbedding(nn.Module):

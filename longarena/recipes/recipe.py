@@ -17,6 +17,7 @@ from pydantic import Field
 from longarena import attention, tasks
 from longarena.errors import UserError, unknown
 from longarena.model.config import ModelConfig
+from longarena.model.decoding import Decoding
 from longarena.options import Options, Value, parse, read_assignments
 from longarena.recipes.schedule import Schedule
 from longarena.tasks.base import Task
@@ -63,6 +64,9 @@ class Recipe(Options):
     A batch is computed in `accumulate` parts, which needs less memory for the same update. Training
     ends early after `patience` validations in a row without a better score. A validation is of
     `validate_on` examples, None means of the whole split; the test split is always whole.
+
+    At the end, the mean of the parameters of the last `average_checkpoints` checkpoints is
+    validated too, and tested if it is the best. `decoding` says how a model that writes is tested.
     """
 
     preset: str
@@ -79,6 +83,8 @@ class Recipe(Options):
     patience: int | None = Field(None, gt=0)
     log_every: int = Field(gt=0)
     checkpoint_every: int = Field(gt=0)
+    average_checkpoints: int = Field(1, gt=0, le=100)
+    decoding: Decoding = Field(default_factory=Decoding)
     precision: Literal["32", "bf16-mixed", "16-mixed"] = "32"
     compile: bool = False
     seed: int = Field(0, ge=0)

@@ -2,6 +2,7 @@
 
     scores    what each example scored, in the order of the dataset
     answers   what was answered, in the smallest integers that hold it
+    texts     what was written, a line each, as UTF-8; only of a model that writes
 
 They let two runs be compared example by example. The record has their digest.
 """
@@ -27,13 +28,20 @@ class Answers:
 
     scores: NDArray[np.float32]
     answers: NDArray[Any]
+    texts: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
         """A digest that differs between different answers."""
         found = hashlib.sha256(self.scores.astype("<f4").tobytes())
         found.update(self.answers.astype("<i8").tobytes())
+        found.update(self.lines)
         return found.hexdigest()[:16]
+
+    @property
+    def lines(self) -> bytes:
+        """The texts, each with a line end."""
+        return "".join(f"{text}\n" for text in self.texts).encode()
 
 
 def answers_path(record: Path) -> Path:
@@ -51,6 +59,7 @@ def write_answers(path: Path, found: Answers) -> None:
         file,
         scores=found.scores.astype(bool if is_binary else np.float32),
         answers=found.answers.astype(smallest),
+        texts=np.frombuffer(found.lines, np.uint8),
     )
     write_atomically(path, file.getvalue())
 
@@ -59,6 +68,9 @@ def read_answers(path: Path) -> Answers:
     """Read answers; raise ValueError if the file does not hold any."""
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-            return Answers(arrays["scores"].astype(np.float32), arrays["answers"])
+            # a file from before models wrote has none
+            lines = arrays["texts"].tobytes().decode() if "texts" in arrays else ""
+            texts = tuple(lines.split("\n")[:-1])
+            return Answers(arrays["scores"].astype(np.float32), arrays["answers"], texts)
     except (KeyError, EOFError, BadZipFile) as error:
         raise ValueError(f"{path} does not hold answers: {error}") from None

@@ -159,7 +159,7 @@ class Measurement(Options):
 class Cost(Options):
     """What a model costs without a clock: Mult-Adds per token, by kind of layer.
 
-    The kinds are those of a prediction (`measure/cost.py` says what belongs to which);
+    The kinds are those of a prediction (`model/mult_adds.py` says what belongs to which);
     `training_step` is all of forward and backward. Activations are what the forward pass keeps for
     the backward pass.
     """

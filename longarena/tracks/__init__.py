@@ -15,6 +15,7 @@ TRACKS = {
     "classification": "longarena.tracks.classification:Classification",
     "language": "longarena.tracks.language:Language",
     "recall": "longarena.tracks.recall:Recall",
+    "translation": "longarena.tracks.translation:Translation",
 }
 
 

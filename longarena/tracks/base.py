@@ -9,7 +9,8 @@ examples(split, signature)           what is scored one by one
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from longarena.data.batches import (
 )
 from longarena.data.dataset import Split
 from longarena.model.config import ModelConfig
+from longarena.model.decoding import Decoding
 from longarena.model.model import Model
 from longarena.options import Value
 from longarena.progress import SILENT, Progress
@@ -57,12 +59,36 @@ class Level:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """The score of a split as a whole, where it is no mean over examples, and its error."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
 class Evaluation:
-    """How a model did on a split; scores and answers are in the order of the dataset."""
+    """How a model did on a split; scores, answers and texts are in the order of the dataset.
+
+    `texts` are what a model wrote, if it writes; `facts` are what else the track found on the way.
+    """
 
     tally: Tally
     scores: NDArray[np.float32]
     answers: NDArray[np.int64]
+    whole: Whole | None = None
+    texts: tuple[str, ...] = ()
+    facts: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def value(self) -> float:
+        """The metric's value on the split."""
+        return self.tally.mean_score if self.whole is None else self.whole.value
+
+    @property
+    def error(self) -> float:
+        """The standard error of the value."""
+        return self.tally.error if self.whole is None else self.whole.error
 
 
 class Track(ABC):
@@ -70,6 +96,8 @@ class Track(ABC):
 
     metric: ClassVar[Metric]
     is_causal: ClassVar[bool] = False
+    # whether `judge` scores answers; where only `evaluate` can, training logs the loss alone
+    is_scored_in_training: ClassVar[bool] = True
 
     @abstractmethod
     def build(self, config: ModelConfig, signature: Signature, seed: int) -> Model:
@@ -96,6 +124,10 @@ class Track(ABC):
     def examples(self, split: Split, signature: Signature) -> Split:
         """Return what is scored one by one; by default the examples of a split."""
         return split
+
+    def with_decoding(self, decoding: Decoding) -> "Track":
+        """Return the track as it tests: one that writes does so with care, not as in validation."""
+        return self
 
     def num_tokens(self, batch: Batch) -> int:
         """Count the real tokens that a model reads in a batch."""

@@ -1,4 +1,4 @@
-"""Checkpoints that can be trusted: tensors and a state, verified, the last two kept.
+"""Checkpoints that can be trusted: tensors and a state, verified, the last two or more kept.
 
     checkpoint/step-00000250.safetensors   parameters, buffers and optimiser state
     checkpoint/step-00000250.json          everything that is not a tensor
@@ -10,7 +10,8 @@ their digest; where it does not match, the checkpoint before is used. Nothing is
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 KEPT = 2
+MODEL = "model/"  # what the names of the model's tensors begin with
 
 Tensors = Mapping[str, "Tensor"]
 
@@ -38,11 +40,12 @@ class Checkpoint:
     state: dict[str, Value]
 
 
-def save(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint; remove all but the last two, and what killed processes left behind."""
+def save(folder: Path, checkpoint: Checkpoint, kept_number: int = KEPT) -> None:
+    """Write a checkpoint; remove all but the last ones, and what killed processes left behind."""
     save_tensors(_tensor_path(folder, checkpoint.step), checkpoint.tensors)
     write_atomically(_state_path(folder, checkpoint.step), json.dumps(checkpoint.state))
-    kept = {_state_path(folder, step).stem for step in saved_steps(folder)[-KEPT:]}
+    steps = saved_steps(folder)[-max(KEPT, kept_number) :]
+    kept = {_state_path(folder, step).stem for step in steps}
     # in this order the JSON of a checkpoint is removed before its tensors
     for path in [*sorted(folder.glob("step-*")), *folder.glob(".*.partial")]:
         if path.stem not in kept:
@@ -59,6 +62,33 @@ def latest(folder: Path, progress: Progress) -> Checkpoint | None:
                 f"the checkpoint of step {step} is damaged ({error}); taking the one before"
             )
     return None
+
+
+def average(folder: Path, number: int) -> tuple[Tensors, int]:
+    """Return the mean of the model in the last checkpoints that are intact, and their number.
+
+    What is not a fraction, such as a count, is that of the last.
+    """
+    models: list[Tensors] = []
+    for step in saved_steps(folder)[-number:]:
+        with suppress(OSError, ValueError):
+            tensors = load_tensors(_tensor_path(folder, step)).items()
+            models.append(
+                {key.removeprefix(MODEL): t for key, t in tensors if key.startswith(MODEL)}
+            )
+    last = models[-1] if models else {}
+    return {key: _mean([each[key] for each in models]) for key in last}, len(models)
+
+
+def _mean(tensors: "Sequence[Tensor]") -> "Tensor":
+    """Average tensors in double precision."""
+    *others, last = tensors
+    if not last.is_floating_point():
+        return last
+    total = last.double()
+    for other in others:
+        total = total + other.double()
+    return (total / len(tensors)).to(last.dtype)
 
 
 def latest_state(folder: Path) -> dict[str, Value] | None:

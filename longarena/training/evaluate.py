@@ -1,12 +1,15 @@
 """Score a run again: on a split of its data, or at lengths of your choice."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 
 from longarena.data.dataset import Split
+from longarena.errors import UserError
+from longarena.model.decoding import Decoding
+from longarena.options import Value, parse
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe, build_task
 from longarena.records.lengths import LengthScore
@@ -38,20 +41,25 @@ class EvaluatedLengths:
     scores: list[LengthScore]
 
 
-def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> EvaluatedRun:
-    """Score the best parameters of a run on a split."""
-    best = _read_best(folder)
+def evaluate_run(
+    folder: RunFolder,
+    split: str,
+    progress: Progress = SILENT,
+    decoding: Mapping[str, Value] | None = None,
+) -> EvaluatedRun:
+    """Score the best parameters of a run on a split; `decoding` changes how it writes."""
+    best = _read_best(folder, decoding or {})
     data = obtain(best.task, default_home(), progress)
     examples = best.track.examples(data.split(split), best.task.signature)
     found = best.evaluate(examples, best.recipe.batch_size, progress)
-    return EvaluatedRun(best.track.metric, split_score(found.tally))
+    return EvaluatedRun(best.track.metric, split_score(found))
 
 
 def evaluate_lengths(
     folder: RunFolder, lengths: Iterable[int], split: str = "test", progress: Progress = SILENT
 ) -> EvaluatedLengths:
     """Score the best parameters of a run at some lengths, on new examples of a split."""
-    best = _read_best(folder)
+    best = _read_best(folder, {})
     scores = score_lengths(best.task, lengths, best.evaluate, split, progress)
     return EvaluatedLengths(best.track.metric, scores)
 
@@ -70,10 +78,16 @@ class _Best:
         return self.track.evaluate(self.model, split, batch_size, self.device, progress)
 
 
-def _read_best(folder: RunFolder) -> _Best:
+def _read_best(folder: RunFolder, decoding: Mapping[str, Value]) -> _Best:
     recipe = folder.read_recipe()
     task, devices = build_task(recipe), launch(recipe)
-    track = track_of(task.signature)
+    chosen = parse(Decoding, recipe.decoding.model_dump() | dict(decoding), "decoding")
+    plain = track_of(task.signature)
+    track = plain.with_decoding(chosen)
+    if decoding and track is plain:
+        raise UserError(
+            f"run {folder.path.name} translates nothing; leave out {', '.join(sorted(decoding))}"
+        )
     model = track.build(recipe.model, task.signature, recipe.seed)
     model.load_state_dict(folder.read_best())
     return _Best(recipe, task, track, devices.setup_module(model), devices.device)

@@ -112,15 +112,16 @@ def _conclude(
 ) -> tuple[RunRecord, Answers | None]:
     """Score the test split, once, with the parameters that did best on validation."""
     state, recipe, track = run.state, run.recipe, run.learner.track
+    tester = track.with_decoding(recipe.decoding)
     level = track.level(data.split("train"), data.split("test"))
     examples = track.examples(data.split("test"), task.signature)
     found, test, late = None, None, None
     if status != "diverged":
         run.learner.model.load_state_dict(run.folder.read_best())
-        found = track.evaluate(
+        found = tester.evaluate(
             run.learner.wrapped, examples, recipe.batch_size, run.devices.device, run.progress
         )
-        test = split_score(found.tally)
+        test = split_score(found)
         late = late_training(run.folder, track.metric, level)
         # answers can be better than a constant one although the loss hardly is
         is_lost = has_collapsed(late) and not is_significant(
@@ -129,7 +130,7 @@ def _conclude(
         status = "collapsed" if is_lost else status
     if test is not None and not math.isfinite(test.loss):
         found, test, late, status = None, None, None, "diverged"
-    answers = Answers(found.scores, found.answers) if found else None
+    answers = Answers(found.scores, found.answers, found.texts) if found else None
     # before the details, which are not part of training
     peak_bytes = peak_resident_bytes()
     metrics = RunMetrics(
@@ -170,6 +171,10 @@ def _details(run: Run, task: Task, test: Split, found: Evaluation) -> dict[str, 
     """Collect what the track says of a test, and what causal models are compared by."""
     learner, device = run.learner, run.devices.device
     details = learner.track.details(test, found)
+    if cost := learner.model.example_cost():
+        details["mult_adds"] = {**cost.by_name()}
+    if run.num_averaged:
+        details["averaged"] = run.num_averaged
     if learner.track.is_causal:
         details["state_bytes"] = learner.model.state_bytes(int(test.lengths.max()))
     if task.tested_lengths:

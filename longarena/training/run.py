@@ -21,6 +21,7 @@ from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe
 from longarena.records.record import SplitScore, Status
 from longarena.tasks.base import Task
+from longarena.tracks.base import Evaluation
 from longarena.tracks.tally import Tally
 from longarena.training import checkpoint
 from longarena.training.checkpoint import Checkpoint
@@ -97,6 +98,8 @@ class Run:
         self.batches = track.training_batches(
             data.split("train"), signature, recipe.batch_size, recipe.seed
         )
+        # of how many checkpoints the best parameters are the mean, if they are one
+        self.num_averaged = 0
         self.state = self._resume()
         # it stays on the device until it is read, so that no step waits for it
         self.tally = Tally.read(self.state.tally, self.devices.device)
@@ -137,6 +140,8 @@ class Run:
                     )
         if until is not None:
             self._save()
+        elif recipe.average_checkpoints > 1:
+            self._try_average()
         return "finished"
 
     def _part(self, whole: Split) -> Split:
@@ -170,17 +175,18 @@ class Run:
         state, metric = self.state, self.metric
         tally, self.tally = self._sum(self.tally), Tally.zero(self.devices.device)
         loss, score = tally.mean_loss, tally.mean_score
+        is_scored = self.learner.track.is_scored_in_training
         self._tell(
             loss=loss if math.isfinite(loss) else None,
             rate=self.learner.optimiser.param_groups[0]["lr"],
             steps_per_second=round(state.steps_per_second, 3),
             tokens_per_second=round(state.tokens_per_second),
-            **{metric.name: score if math.isfinite(score) else None},
+            **{metric.name: score if is_scored and math.isfinite(score) else None},
         )
         if not math.isfinite(loss):
             return None
-        shown = f"{metric.name} {metric.write_with_unit(score)}"
-        return f"loss {loss:.3f} {shown} {state.tokens_per_second:,.0f} tokens/s"
+        shown = f" {metric.name} {metric.write_with_unit(score)}" if is_scored else ""
+        return f"loss {loss:.3f}{shown} {state.tokens_per_second:,.0f} tokens/s"
 
     def _validate(self) -> bool:
         """Score the validation split and keep the parameters if they are the best so far.
@@ -191,18 +197,39 @@ class Run:
         found = learner.track.evaluate(
             learner.wrapped, self.valid, self.recipe.batch_size, self.devices.device
         )
-        score = split_score(found.tally)
+        score = split_score(found)
         if not math.isfinite(score.loss):
             return False
         self._tell(**{f"{VALID}{metric.name}": score.value, f"{VALID}loss": score.loss})
         state.curve_steps.append(state.step)
         state.curve_seconds.append(round(state.train_seconds, 3))
         state.curve_values.append(score.value)
-        if state.best is None or metric.is_better(score.value, state.best.value):
-            state.best, state.best_step = score, state.step
-            if self.devices.is_global_zero:
-                checkpoint.save_tensors(self.folder.best, learner.model.state_dict())
-            self.devices.barrier()
+        self._keep_if_best(score)
+        return True
+
+    def _try_average(self) -> None:
+        """Validate the mean of the last checkpoints, and keep it if it is the best so far."""
+        self.devices.barrier()
+        learner, wanted = self.learner, self.recipe.average_checkpoints
+        tensors, number = checkpoint.average(self.folder.checkpoints, wanted)
+        if number < 2:
+            return
+        learner.model.load_state_dict(tensors)
+        found = learner.track.evaluate(
+            learner.wrapped, self.valid, self.recipe.batch_size, self.devices.device
+        )
+        if self._keep_if_best(split_score(found)):
+            self.num_averaged = number
+
+    def _keep_if_best(self, score: SplitScore) -> bool:
+        """Keep the parameters as the best if their score is; tell whether they were kept."""
+        state = self.state
+        if state.best is not None and not self.metric.is_better(score.value, state.best.value):
+            return False
+        state.best, state.best_step = score, state.step
+        if self.devices.is_global_zero:
+            checkpoint.save_tensors(self.folder.best, self.learner.model.state_dict())
+        self.devices.barrier()
         return True
 
     def _sum(self, tally: Tally) -> Tally:
@@ -223,7 +250,7 @@ class Run:
         tensors = {f"model/{key}": value for key, value in model.state_dict().items()}
         tensors |= {f"optimiser/{key}": value for key, value in state_tensors(optimiser).items()}
         moment = Checkpoint(state.step, tensors, state.model_dump(mode="json"))
-        checkpoint.save(self.folder.checkpoints, moment)
+        checkpoint.save(self.folder.checkpoints, moment, self.recipe.average_checkpoints)
 
     def _resume(self) -> Progressed:
         """Go on from the newest intact checkpoint, or from the start."""
@@ -243,13 +270,13 @@ class Run:
         return state if self.devices.is_global_zero else state.model_copy(update=nothing)
 
 
-def split_score(tally: Tally) -> SplitScore:
-    """Turn the tally of a split into a score for the record."""
-    *_, weight, examples = tally.numbers
+def split_score(found: Evaluation) -> SplitScore:
+    """Turn the evaluation of a split into a score for the record."""
+    *_, weight, examples = found.tally.numbers
     return SplitScore(
-        value=tally.mean_score,
-        error=tally.error,
-        loss=tally.mean_loss,
+        value=found.value,
+        error=found.error,
+        loss=found.tally.mean_loss,
         weight=weight,
         examples=int(examples),
     )

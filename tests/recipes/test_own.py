@@ -41,6 +41,8 @@ mega      text        4 128 rms   0.1  0.004  None   0.01 50   25000 10000 linea
 mega      retrieval   6 128 rms   0.1  0.003  None   0.04 64   91960 10000 linear
 mega      image       8 160 batch 0.0  0.01   None   0.02 50  180000  9000 linear
 mega      pathfinder  6 128 batch 0.0  0.01   None   0.01 128 250000 50000 linear
+lite-transformer iwslt14 6 320 layer 0.2 0.03162277660168379 None 0.0001 160 50000 4000 rsqrt
+lite-transformer wmt14   6 496 layer 0.1 0.001 None 0.0 16000 50000 10000 cosine
 mega      path-x      4  64 batch 0.0  0.01   None   0.01 128 125000 25000 linear
 """
 ROWS = [line.split() for line in FACTS.strip().splitlines()]

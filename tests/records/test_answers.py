@@ -21,6 +21,15 @@ def test_answers_are_read_as_they_were_written(tmp_path, scores, answers):
     assert again.digest == found.digest
 
 
+def test_texts_are_read_as_they_were_written(tmp_path):
+    texts = ("a man", "", "zwei H\u00fcnde\u2028 laufen")
+    found = Answers(np.ones(3, np.float32), np.arange(3), texts)
+    write_answers(tmp_path / "a.npz", found)
+    again = read_answers(tmp_path / "a.npz")
+    assert (again.texts, again.digest) == (texts, found.digest)
+    assert found.digest != Answers(found.scores, found.answers, ("a man", "", "x")).digest
+
+
 def test_another_answer_has_another_digest():
     scores = np.ones(3, np.float32)
     assert (

@@ -65,3 +65,15 @@ def test_windows_that_grow_and_shrink_are_as_wide_in_all():
     assert growing == sorted(growing) == shrinking[::-1]
     assert growing != shrinking
     assert sum(growing) == len(growing) * even
+
+
+def test_translations_are_compared_at_three_sizes_and_one_with_two_seeds():
+    recipes = read_sweep("translation", FOLDER)
+    plain = [r for r in recipes if not r.model.options]
+    for mixer in ("transformer", "lite-transformer"):
+        sizes = [(r.model.width, r.seed) for r in plain if r.model.mixer == mixer]
+        assert len({width for width, _ in sizes}) == 3
+        assert len(sizes) == 4
+    # what cannot be causal reads, and another mechanism writes
+    assert {r.model.mixer: r.model.decoder for r in recipes}["fnet"] == "transformer"
+    assert len({r.steps for r in recipes}) == 1

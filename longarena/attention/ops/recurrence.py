@@ -17,8 +17,8 @@ Choice: steps over blocks in a function with its own gradient. Measured for four
         44 ms with autograd through the same steps, 196 ms with a matrix per block and state (16
         positions), 367 ms by Fourier transforms. Steps in real arithmetic take 11 ms for 5. States
         written in place save 2 ms, but cannot be compiled.
-Choice: elementwise products, which count as no Mult-Adds (`measure/cost.py`). They are few: 4 per
-        state and position, where the maps around them have as many as the model is wide.
+Choice: elementwise products, which count as no Mult-Adds (`model/mult_adds.py`). They are few: 4
+        per state and position, where the maps around them have as many as the model is wide.
 """
 
 import math

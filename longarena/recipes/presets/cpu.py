@@ -17,6 +17,8 @@ from dataclasses import replace
 
 from longarena.recipes.presets.portion import Portion, own_portion
 from longarena.recipes.presets.probes import CPU as PROBES
+from longarena.recipes.presets.sentences import CPU as SENTENCES
+from longarena.recipes.presets.sentences import CPU_OWN, sentences_of
 from longarena.recipes.recipe import Recipe
 
 # for a task from outside, about which nothing is known
@@ -71,5 +73,7 @@ PORTIONS = {
 
 def cpu(task: str, mixer: str, seed: int) -> Recipe | None:
     """Train for minutes on one core, on tasks that can be learnt in them: for a whole table."""
+    if sentences := sentences_of(task, SENTENCES, CPU_OWN):
+        return sentences.recipe("cpu", task, mixer, seed)
     portion = PORTIONS.get(task) or own_portion(task, OUTSIDE, LANGUAGE)
     return portion.recipe("cpu", task, mixer, seed) if portion and portion.suits(mixer) else None

@@ -16,6 +16,8 @@ from dataclasses import replace
 
 from longarena.recipes.presets.portion import Portion, own_portion
 from longarena.recipes.presets.probes import QUICK as PROBES
+from longarena.recipes.presets.sentences import QUICK as SENTENCES
+from longarena.recipes.presets.sentences import QUICK_OWN, sentences_of
 from longarena.recipes.recipe import Recipe
 
 # for a text of the user's, all of it
@@ -55,5 +57,7 @@ PORTIONS = {
 
 def quick(task: str, mixer: str, seed: int) -> Recipe | None:
     """Train for minutes on two CPU cores, on little or short data: to see it work."""
+    if sentences := sentences_of(task, SENTENCES, QUICK_OWN):
+        return sentences.recipe("quick", task, mixer, seed)
     portion = PORTIONS.get(task) or own_portion(task, OUTSIDE, LANGUAGE)
     return portion.recipe("quick", task, mixer, seed) if portion and portion.suits(mixer) else None

@@ -10,6 +10,7 @@ spans      how far trained models look, task by task
 state      scores against the bytes that generation carries from token to token
 pairs      recall over the number of pairs that are to be kept in mind
 depths     scores over the length of a sequence and where in it the answer stands
+translation BLEU over the Mult-Adds of a sentence, with published points
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,6 +23,7 @@ from longarena.report.charts.lengths import draw_memory, draw_speed
 from longarena.report.charts.picture import draw_picture
 from longarena.report.charts.spans import draw_spans
 from longarena.report.charts.state import draw_pairs, draw_state
+from longarena.report.charts.translation import draw_translation
 from longarena.report.findings import Findings
 from longarena.report.tables.kind import GENERATE, MEASURE, PROBE, TRAIN
 
@@ -94,6 +96,14 @@ CHARTS: Mapping[str, ChartKind] = {
         "stands, the first at the top. Lengths beyond that of training were never trained on.",
         "longarena train induction transformer --preset cpu",
         draw_depths,
+    ),
+    "translation": ChartKind(
+        "BLEU over Mult-Adds",
+        "What a translation of a sentence of 30 tokens costs, without embedding and output map, "
+        "and how good translations are; up and left is better. Lines named by a paper are its own "
+        "numbers, from other code and machines.",
+        "longarena train multi30k transformer --preset cpu",
+        draw_translation,
     ),
 }
 

@@ -1,4 +1,4 @@
-"""A page per run: command, advice, curve, confusion matrix, machine, versions, recipe.
+"""A page per run: command, advice, curve, confusion matrix or translations, machine, recipe.
 
 Choice: no script and no chart library: a run's page is some kilobytes.
 """
@@ -14,7 +14,7 @@ from longarena.data.files import write_atomically
 from longarena.findings.advice import advise
 from longarena.findings.changes import changes as changes_of
 from longarena.findings.changes import command, write
-from longarena.findings.details import conditions, other_levels
+from longarena.findings.details import conditions, other_levels, scoring, translations
 from longarena.findings.scores import group, place_of
 from longarena.records.record import FailureRecord, RunRecord
 from longarena.report.links import AnyRun, RunLine
@@ -71,6 +71,8 @@ def render_run(line: RunLine, seeds: Mapping[str, list[RunLine]]) -> str:
             confusion=_confusion(record),
             conditions=conditions(record) if isinstance(record, RunRecord) else [],
             levels=other_levels(record) if isinstance(record, RunRecord) else {},
+            scoring=scoring(record) if isinstance(record, RunRecord) else [],
+            translations=translations(record) if isinstance(record, RunRecord) else [],
             policy=policy([]),
         )
     )

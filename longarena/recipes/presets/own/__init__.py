@@ -22,7 +22,15 @@ Choice: a run makes the updates that theirs make. Epochs are counted in whole ba
 Choice: validation after every epoch; the parameters that did best are tested.
 """
 
-from longarena.recipes.presets.own import long_conv, luna, mega, nystrom, s4d, s5
+from longarena.recipes.presets.own import (
+    lite_transformer,
+    long_conv,
+    luna,
+    mega,
+    nystrom,
+    s4d,
+    s5,
+)
 from longarena.recipes.presets.own.published import Published
 from longarena.recipes.recipe import Recipe
 
@@ -34,6 +42,7 @@ RECIPES: dict[str, dict[str, Published]] = {
     "mega": mega.RECIPES,
     "nystrom": nystrom.RECIPES,
     "luna": luna.RECIPES,
+    "lite-transformer": lite_transformer.RECIPES,
 }
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 from longarena import tasks
 from longarena.model.config import ModelConfig, Positions
+from longarena.model.decoding import Decoding
 from longarena.options import Value
 from longarena.recipes.recipe import Optimiser, Recipe, TaskChoice
 from longarena.recipes.schedule import Kind, Schedule
@@ -40,6 +41,9 @@ class Published:
     beta_2: float = 0.999
     epsilon: float = 1e-8
     clip: float | None = None
+    label_smoothing: float = 0.0
+    averaged: int = 1
+    decoding: Decoding = field(default_factory=Decoding)
 
     def recipe(self, task: str, mixer: str, seed: int) -> Recipe:
         """Complete it to a recipe of this project."""
@@ -64,10 +68,13 @@ class Published:
             optimiser=self._optimiser(),
             schedule=Schedule(kind=self.schedule, warmup_steps=self.warmup_steps),
             batch_size=self.batch_size,
+            label_smoothing=self.label_smoothing,
             steps=self.steps,
             evaluate_every=min(epoch, self.steps // 10),
             log_every=50,
             checkpoint_every=250,
+            average_checkpoints=self.averaged,
+            decoding=self.decoding,
             seed=seed,
         )
 

@@ -1,0 +1,93 @@
+"""Translation in the presets `quick` and `cpu`: sentences of Multi30k, or of a user's two files.
+
+An encoder and a decoder of three layers each. Every mechanism has the same width, steps and rate;
+a mechanism that cannot be causal reads the source, and softmax attention writes the target. Other
+sizes are `--set model.width=...` with an `mlp_width` twice as large; the Lite Transformer's
+feed-forward is flat, so it takes a width a quarter larger for about the same Mult-Adds.
+
+Dropout, label smoothing and sinusoidal positions are those of the Lite Transformer's authors; the
+last five checkpoints are averaged, they average ten.
+
+Choice: a cosine as in their WMT'14 models, not the inverse square root of their IWSLT'14 ones,
+        which is made for twenty times as many steps; so is their rate of 5e-4.
+Choice: 3,000 steps of 128 sentences are 13 epochs of Multi30k. Measured in processor time on one
+        core: 0.25 s a step for a Transformer of width 64, 0.34 s for 128, 0.40 and 0.73 s for a
+        Lite Transformer of 160 and 240; so 13 to 40 minutes a run.
+Choice: 4,000 byte pairs. In a small model the output is a large part of a step, and Multi30k has
+        few words.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from longarena.attention import CARDS
+from longarena.model.config import ModelConfig
+from longarena.options import Value
+from longarena.recipes.presets.outside import version_of
+from longarena.recipes.recipe import Optimiser, Recipe, TaskChoice
+from longarena.recipes.schedule import Schedule
+from longarena.tasks.twofiles import is_pair_name
+
+# what writes where a mechanism can only read
+WRITER = "transformer"
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """How much is trained on sentences, and the size of the model."""
+
+    batch_size: int
+    steps: int
+    width: int
+    depth: int = 3
+    num_heads: int = 4
+    rate: float = 3e-3
+    options: dict[str, Value] = field(default_factory=dict)
+    validate_on: int = 500
+    averaged: int = 5
+
+    def recipe(self, preset: str, task: str, mixer: str, seed: int) -> Recipe:
+        """Complete it to a recipe."""
+        is_able = mixer not in CARDS or CARDS[mixer].causal
+        return Recipe(
+            preset=preset,
+            task=TaskChoice(name=task, version=version_of(task), options=self.options),
+            model=ModelConfig(
+                mixer=mixer,
+                decoder=None if is_able else WRITER,
+                width=self.width,
+                depth=self.depth,
+                num_heads=self.num_heads,
+                mlp_width=2 * self.width,
+                positions="sinusoidal",
+                pooling="mean",
+                dropout=0.1,
+            ),
+            optimiser=Optimiser(rate=self.rate, slow_rate=1e-3, clip=1.0),
+            schedule=Schedule(warmup_steps=self.steps // 10),
+            batch_size=self.batch_size,
+            label_smoothing=0.1,
+            steps=self.steps,
+            evaluate_every=max(1, self.steps // 8),
+            validate_on=self.validate_on,
+            log_every=max(1, self.steps // 40),
+            checkpoint_every=max(1, self.steps // 40),
+            average_checkpoints=self.averaged,
+            seed=seed,
+        )
+
+
+SMALL_VOCABULARY: dict[str, Value] = {"vocabulary": 4000}
+# for two files of the user's
+QUICK_OWN = Sentences(batch_size=64, steps=300, width=64, depth=2, validate_on=100)
+CPU_OWN = Sentences(batch_size=128, steps=3000, width=128)
+
+QUICK = {"multi30k": replace(QUICK_OWN, options=SMALL_VOCABULARY)}
+CPU = {"multi30k": replace(CPU_OWN, options=SMALL_VOCABULARY)}
+
+
+def sentences_of(
+    task: str, known: Mapping[str, Sentences], of_files: Sentences
+) -> Sentences | None:
+    """Choose what a preset has for a task that translates; None for any other."""
+    return known.get(task) or (of_files if is_pair_name(task) else None)

@@ -11,14 +11,16 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longarena.data.arrays import read_arrays
 from longarena.data.files import write_atomically
 
 SUFFIX = ".npz"
+# a test split of ten million examples
+MOST_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ def answers_path(record: Path) -> Path:
 
 def write_answers(path: Path, found: Answers) -> None:
     """Write answers in the smallest types that hold them."""
+    write_atomically(path, pack(found))
+
+
+def pack(found: Answers) -> bytes:
+    """Return the content of a file of answers."""
     is_binary = bool(np.isin(found.scores, (0, 1)).all())
     ends = (found.answers.min(initial=0), found.answers.max(initial=0))
     smallest = np.result_type(*(np.min_scalar_type(int(end)) for end in ends))
@@ -52,13 +59,12 @@ def write_answers(path: Path, found: Answers) -> None:
         scores=found.scores.astype(bool if is_binary else np.float32),
         answers=found.answers.astype(smallest),
     )
-    write_atomically(path, file.getvalue())
+    return file.getvalue()
 
 
 def read_answers(path: Path) -> Answers:
     """Read answers; raise ValueError if the file does not hold any."""
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-            return Answers(arrays["scores"].astype(np.float32), arrays["answers"])
-    except (KeyError, EOFError, BadZipFile) as error:
-        raise ValueError(f"{path} does not hold answers: {error}") from None
+    found = read_arrays(path, ("scores", "answers"), MOST_BYTES)
+    if any(array.dtype.kind not in "biuf" for array in found.values()):
+        raise ValueError(f"{path} does not hold numbers")
+    return Answers(found["scores"].astype(np.float32), found["answers"])

@@ -16,6 +16,7 @@ from longarena.tasks.prepare import obtain
 from longarena.tracks import track_of
 from longarena.tracks.base import Evaluation, Track
 from longarena.tracks.metric import Metric
+from longarena.training.best import check_data, load_best
 from longarena.training.devices import launch
 from longarena.training.folder import RunFolder
 from longarena.training.lengths import score_lengths
@@ -42,6 +43,7 @@ def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> 
     """Score the best parameters of a run on a split."""
     best = _read_best(folder)
     data = obtain(best.task, default_home(), progress)
+    check_data(best.fingerprint, data, folder)
     examples = best.track.examples(data.split(split), best.task.signature)
     found = best.evaluate(examples, best.recipe.batch_size, progress)
     return EvaluatedRun(best.track.metric, split_score(found.tally))
@@ -65,6 +67,7 @@ class _Best:
     track: Track
     model: nn.Module
     device: torch.device
+    fingerprint: str
 
     def evaluate(self, split: Split, batch_size: int, progress: Progress = SILENT) -> Evaluation:
         return self.track.evaluate(self.model, split, batch_size, self.device, progress)
@@ -75,5 +78,6 @@ def _read_best(folder: RunFolder) -> _Best:
     task, devices = build_task(recipe), launch(recipe)
     track = track_of(task.signature)
     model = track.build(recipe.model, task.signature, recipe.seed)
-    model.load_state_dict(folder.read_best())
-    return _Best(recipe, task, track, devices.setup_module(model), devices.device)
+    found = load_best(model, folder)
+    wrapped = devices.setup_module(model)
+    return _Best(recipe, task, track, wrapped, devices.device, found.state.fingerprint)

@@ -23,7 +23,8 @@ from longarena.records.record import SplitScore, Status
 from longarena.tasks.base import Task
 from longarena.tracks.tally import Tally
 from longarena.training import checkpoint
-from longarena.training.checkpoint import Checkpoint
+from longarena.training.best import PREFIX, Best, BestState, check_data
+from longarena.training.checkpoint import Checkpoint, check_fit
 from longarena.training.devices import Devices
 from longarena.training.folder import VALID, Log, RunFolder
 from longarena.training.optimiser import load_state_tensors, state_tensors
@@ -36,11 +37,14 @@ UNTIMED_STEPS = 3
 
 
 class Progressed(BaseModel):
-    """The state of a run, apart from its tensors.
+    """The state of a run, apart from its tensors: everything that its record will be made of.
 
-    `tally` has the sums since the last line of the log.
+    `run` and `fingerprint` say which run it is, and on which data. `tally` has the sums since the
+    last line of the log, `losses` and `scores` the means of all lines.
     """
 
+    run: str
+    fingerprint: str
     step: int = 0
     tally: list[float] = Tally.zero().numbers
     timed_steps: int = 0
@@ -51,6 +55,8 @@ class Progressed(BaseModel):
     curve_steps: list[int] = []
     curve_seconds: list[float] = []
     curve_values: list[float] = []
+    losses: list[float] = []
+    scores: list[float | None] = []
 
     @property
     def steps_per_second(self) -> float:
@@ -89,7 +95,7 @@ class Run:
         self, host: Host, recipe: Recipe, task: Task, folder: RunFolder, data: Dataset
     ) -> None:
         self.devices, self.progress = host.devices, host.progress
-        self.recipe, self.folder = recipe, folder
+        self.recipe, self.folder, self.data = recipe, folder, data
         self.learner = build_learner(recipe, task.signature, self.devices)
         track, signature = self.learner.track, task.signature
         self.metric = track.metric
@@ -97,6 +103,7 @@ class Run:
         self.batches = track.training_batches(
             data.split("train"), signature, recipe.batch_size, recipe.seed
         )
+        self.best: Best | None = None
         self.state = self._resume()
         # it stays on the device until it is read, so that no step waits for it
         self.tally = Tally.read(self.state.tally, self.devices.device)
@@ -179,6 +186,8 @@ class Run:
         )
         if not math.isfinite(loss):
             return None
+        state.losses.append(loss)
+        state.scores.append(score if math.isfinite(score) else None)
         shown = f"{metric.name} {metric.write_with_unit(score)}"
         return f"loss {loss:.3f} {shown} {state.tokens_per_second:,.0f} tokens/s"
 
@@ -200,10 +209,18 @@ class Run:
         state.curve_values.append(score.value)
         if state.best is None or metric.is_better(score.value, state.best.value):
             state.best, state.best_step = score, state.step
-            if self.devices.is_global_zero:
-                checkpoint.save_tensors(self.folder.best, learner.model.state_dict())
-            self.devices.barrier()
+            self._keep_best()
         return True
+
+    def _keep_best(self) -> None:
+        """Keep a copy of the parameters, and write it."""
+        state, model = self.state, self.learner.model
+        copies = {key: value.detach().cpu().clone() for key, value in model.state_dict().items()}
+        origin = BestState(run=state.run, fingerprint=state.fingerprint, step=state.step)
+        self.best = Best(origin, copies)
+        if self.devices.is_global_zero:
+            self.best.write(self.folder.best)
+        self.devices.barrier()
 
     def _sum(self, tally: Tally) -> Tally:
         """Add up the tallies of all processes."""
@@ -222,25 +239,54 @@ class Run:
         model, optimiser = self.learner.model, self.learner.optimiser
         tensors = {f"model/{key}": value for key, value in model.state_dict().items()}
         tensors |= {f"optimiser/{key}": value for key, value in state_tensors(optimiser).items()}
+        best = self.best.tensors if self.best else {}
+        tensors |= {f"{PREFIX}{key}": value for key, value in best.items()}
         moment = Checkpoint(state.step, tensors, state.model_dump(mode="json"))
         checkpoint.save(self.folder.checkpoints, moment)
 
     def _resume(self) -> Progressed:
         """Go on from the newest intact checkpoint, or from the start."""
-        found = checkpoint.latest(self.folder.checkpoints, self.progress)
+        found = checkpoint.latest(self.folder.checkpoints, self.progress, self._load)
         if found is None:
-            return Progressed()
-        tensors: dict[str, dict[str, Tensor]] = {"model": {}, "optimiser": {}}
-        for key, value in found.tensors.items():
-            kind, _, name = key.partition("/")
-            tensors[kind][name] = value
-        self.learner.model.load_state_dict(tensors["model"])
-        load_state_tensors(self.learner.optimiser, tensors["optimiser"])
+            return Progressed(run=self.recipe.id, fingerprint=self.data.fingerprint)
+        check_data(found.fingerprint, self.data, self.folder)
         self.progress.say(f"resuming {self.recipe.id} from step {found.step}")
-        state = Progressed.model_validate(found.state)
+        if self.devices.is_global_zero:
+            self._recover_best()
         # the first process keeps the sums of all
         nothing = {"tally": Tally.zero().numbers}
-        return state if self.devices.is_global_zero else state.model_copy(update=nothing)
+        return found if self.devices.is_global_zero else found.model_copy(update=nothing)
+
+    def _load(self, found: Checkpoint) -> Progressed:
+        """Take over a checkpoint; raise ValueError, and change no parameter, if it does not fit."""
+        state = Progressed.model_validate(found.state)
+        if (state.run, state.step) != (self.recipe.id, found.step):
+            raise ValueError(f"it is of step {state.step} of run {state.run}")
+        tensors: dict[str, dict[str, Tensor]] = {"model": {}, "optimiser": {}, "best": {}}
+        for key, value in found.tensors.items():
+            kind, _, name = key.partition("/")
+            tensors.setdefault(kind, {})[name] = value
+        model = self.learner.model
+        check_fit(model.state_dict(), tensors["model"])
+        best = Best.of(found) if state.best else None
+        if best:
+            check_fit(model.state_dict(), best.tensors)
+        load_state_tensors(self.learner.optimiser, tensors["optimiser"])
+        model.load_state_dict(tensors["model"])
+        self.best = best
+        return state
+
+    def _recover_best(self) -> None:
+        """Write the best parameters again if their file is damaged, or of a later step."""
+        if self.best is None:
+            return
+        try:
+            is_there = Best.read(self.folder.best).state == self.best.state
+        except (OSError, ValueError) as error:
+            self.progress.say(f"{self.folder.best} is damaged ({error}); written again")
+            is_there = False
+        if not is_there:
+            self.best.write(self.folder.best)
 
 
 def split_score(tally: Tally) -> SplitScore:

@@ -50,8 +50,8 @@ def check(
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
-    """Read every record and name those that cannot be read; exit code 1 if there are any."""
-    from longarena.records.folder import read_records
+    """Read every record and name those that cannot be used; exit code 1 if there are any."""
+    from longarena.records.folder import is_mislabelled, read_records, record_path
 
     found = read_records(_folder(folder))
     out = Output(quiet, json)
@@ -63,10 +63,14 @@ def check(
         "tunings": len(found.tunings),
     }
     unreadable = {str(path): reason for path, reason in found.unreadable.items()}
+    for record in [*found.runs, *found.failures]:
+        if is_mislabelled(record):
+            path = record_path(folder, record)
+            unreadable[str(path)] = f"its id is not that of its recipe, {record.recipe.id}"
     out.result(counts | {"unreadable": unreadable})
-    out.say(*(f"cannot be read: {path}: {reason}" for path, reason in unreadable.items()))
+    out.say(*(f"cannot be used: {path}: {reason}" for path, reason in unreadable.items()))
     numbers = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    out.say(f"{folder}: {numbers}, {len(unreadable)} cannot be read")
+    out.say(f"{folder}: {numbers}, {len(unreadable)} cannot be used")
     if unreadable:
         raise typer.Exit(UNREADABLE)
 

@@ -26,9 +26,10 @@ from longarena.report.charts.chart import Chart
 from longarena.report.findings import Findings
 from longarena.report.links import RunLine
 from longarena.report.page.environment import asset, day, environment, machine_line, policy
-from longarena.report.page.runs import write_run_pages
+from longarena.report.page.runs import Pages, run_pages, write_run_pages
 from longarena.report.page.samples import Sample, samples
 from longarena.report.patterns.pictures import Plate, gallery
+from longarena.report.showable import shown
 from longarena.report.tables.beside import beside_costs, beside_scores, beside_session
 from longarena.report.tables.costs import (
     growth_table,
@@ -53,12 +54,19 @@ COSTS = (speed_table, memory_table, prediction_table, growth_table, limit_table)
 def write_page(records: Records, out: Path, refresh_seconds: int | None = None) -> Path:
     """Write `out`/index.html and the pages of the runs, and return the path of the former.
 
-    With `refresh_seconds` the page loads itself again, for a reader who watches a sweep.
+    With `refresh_seconds` the page loads itself again, for a reader who watches a sweep. A record
+    that cannot be shown is listed among the unreadable ones, here and in `records`.
     """
-    found = Findings.of(records)
-    write_run_pages(found.lines, out)
+
+    def make(some: Records) -> tuple[Pages, str]:
+        found = Findings.of(some)
+        return run_pages(found.lines), render_findings(found, refresh_seconds)
+
+    (pages, index), kept = shown(records, make)
+    records.unreadable.update(kept.unreadable)
+    write_run_pages(pages, out)
     path = out / "index.html"
-    write_atomically(path, render_findings(found, refresh_seconds))
+    write_atomically(path, index)
     return path
 
 

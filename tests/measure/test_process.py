@@ -50,7 +50,9 @@ def test_of_a_killed_worker_is_said_what_is_known(fork_server, monkeypatch, kill
     with worker(fork_server, "Plain") as process:
         os.kill(process.pid, signal.SIGKILL)
         known = process._kills_before + kills
-        monkeypatch.setattr("longarena.measure.process.kills_by_full_memory", lambda: known)
+        # the package has a function `measure`, which hides the folder from a dotted name
+        module = sys.modules["longarena.measure.process"]
+        monkeypatch.setattr(module, "kills_by_full_memory", lambda: known)
         answer = process.ask(TURN)
     assert answer.status == status
     assert "killed by signal 9 (SIGKILL)" in answer.reason

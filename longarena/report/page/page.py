@@ -57,17 +57,19 @@ def write_page(records: Records, out: Path, refresh_seconds: int | None = None) 
     With `refresh_seconds` the page loads itself again, for a reader who watches a sweep. A record
     that cannot be shown is listed among the unreadable ones, here and in `records`.
     """
-
-    def make(some: Records) -> tuple[Pages, str]:
-        found = Findings.of(some)
-        return run_pages(found.lines), render_findings(found, refresh_seconds)
-
-    (pages, index), kept = shown(records, make)
+    # the tables first: they take milliseconds, and most of what can go wrong is in them
+    (pages, _), kept = shown(records, _pages_and_tables)
+    index, kept = shown(kept, lambda some: render_findings(Findings.of(some), refresh_seconds))
     records.unreadable.update(kept.unreadable)
     write_run_pages(pages, out)
     path = out / "index.html"
     write_atomically(path, index)
     return path
+
+
+def _pages_and_tables(records: Records) -> tuple[Pages, dict[str, object]]:
+    found = Findings.of(records)
+    return run_pages(found.lines), _tables(found)
 
 
 def render(records: Records) -> str:

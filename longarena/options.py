@@ -23,6 +23,7 @@ __all__ = [
     "parse",
     "read_assignments",
     "read_value",
+    "refusal",
 ]
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -76,16 +77,21 @@ def parse(model: type[Model], values: Mapping[str, object], where: str) -> Model
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        first = error.errors()[0]
-        path = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            raise unknown(f"option of {where}", path, model.model_fields) from None
-        # pydantic prefixes the message of our own validators with its class
-        reason = first["msg"].removeprefix("Value error, ")
-        # a whole section would fill the screen
-        is_short = path and not isinstance(first["input"], dict)
-        value = f" = {shorten(first['input'])}" if is_short else ""
-        raise UserError(f"{where}: {path + value + ': ' if path else ''}{reason}") from None
+        raise refusal(error, where, model.model_fields) from None
+
+
+def refusal(error: ValidationError, where: str, known: Iterable[str] = ()) -> UserError:
+    """Say in one line what is wrong with some values."""
+    first = error.errors()[0]
+    path = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return unknown(f"option of {where}", path, known)
+    # pydantic prefixes the message of our own validators with its class
+    reason = first["msg"].removeprefix("Value error, ")
+    # a whole section would fill the screen
+    is_short = path and not isinstance(first["input"], dict)
+    value = f" = {shorten(first['input'])}" if is_short else ""
+    return UserError(f"{where}: {path + value + ': ' if path else ''}{reason}")
 
 
 def shorten(value: object) -> str:

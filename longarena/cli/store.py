@@ -1,13 +1,16 @@
 """longarena store: unite records of several people, and see whether all can be read."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from longarena.cli.output import RUNS, AsJson, Output, Quiet, words
 from longarena.cli.stopping import when_stopped
 from longarena.errors import UserError
+
+if TYPE_CHECKING:
+    from longarena.records.record import FailureRecord, RunRecord
 
 app = typer.Typer(no_args_is_help=True, help="Unite records, check them.")
 
@@ -63,7 +66,8 @@ def check(
         "tunings": len(found.tunings),
     }
     unreadable = {str(path): reason for path, reason in found.unreadable.items()}
-    for record in [*found.runs, *found.failures]:
+    runs: list[RunRecord | FailureRecord] = [*found.runs, *found.failures]
+    for record in runs:
         if is_mislabelled(record):
             path = record_path(folder, record)
             unreadable[str(path)] = f"its id is not that of its recipe, {record.recipe.id}"

@@ -23,7 +23,7 @@ from longarena.runtime import check_compiler, check_precision
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
-    from lightning_fabric.strategies import DDPStrategy
+    from lightning_fabric.strategies.ddp import DDPStrategy
 
 Result = TypeVar("Result")
 

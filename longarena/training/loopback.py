@@ -5,12 +5,15 @@ Here it gets a socket that is bound to loopback, and gloo and NCCL are told to u
 interface.
 """
 
+import atexit
 import os
 import socket
 import sys
+from functools import partial
+from typing import Any
 
 import torch.distributed as dist
-from lightning_fabric.strategies import DDPStrategy
+from lightning_fabric.strategies.ddp import DDPStrategy
 
 LOOPBACK = "127.0.0.1"
 INTERFACE = "lo0" if sys.platform == "darwin" else "lo"
@@ -30,15 +33,16 @@ class LoopbackStrategy(DDPStrategy):
         store = _store(environment.main_port, rank, number)
         backend = "nccl" if self.parallel_devices[rank].type == "cuda" else "gloo"
         dist.init_process_group(backend, store=store, rank=rank, world_size=number)
+        if backend == "nccl":
+            atexit.register(dist.destroy_process_group)
         super().setup_environment()
 
 
-def _store(port: int, rank: int, number: int) -> dist.TCPStore:
+def _store(port: int, rank: int, number: int) -> Any:
     """Open the meeting place in the first process, or find it."""
+    meet = partial(dist.TCPStore, LOOPBACK, port, number)  # type: ignore[attr-defined]
     if rank > 0:
-        return dist.TCPStore(LOOPBACK, port, number, is_master=False)
-    listening = socket.create_server((LOOPBACK, port))
-    # from here on the socket is the store's
-    return dist.TCPStore(
-        LOOPBACK, port, number, is_master=True, master_listen_fd=listening.detach()
-    )
+        return meet(is_master=False)
+    # the store closes the socket
+    listening = socket.create_server((LOOPBACK, port)).detach()
+    return meet(is_master=True, master_listen_fd=listening)

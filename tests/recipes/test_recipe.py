@@ -42,6 +42,11 @@ def test_a_number_that_no_record_could_be_read_with_is_refused(recipe, change):
     assert len(str(refused.value)) < 300
 
 
+def test_a_seed_that_is_too_large_is_refused_by_a_preset():
+    with pytest.raises(UserError, match="recipe: seed = 100000000000000000: "):
+        preset("listops", "linear", seed=10**17)
+
+
 def test_whatever_differs_gives_another_id(recipe):
     changes = ["seed=1", "steps=7", "model.depth=3", "task.max_length=200", "optimiser.rate=0.1"]
     assert len({override(recipe, [change]).id for change in changes} | {recipe.id}) == 6

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from longarena.data.dataset import Split
+from longarena.errors import UserError
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe, build_task
 from longarena.records.lengths import LengthScore
@@ -46,7 +47,10 @@ def evaluate_run(folder: RunFolder, split: str, progress: Progress = SILENT) -> 
     check_data(best.fingerprint, data, folder)
     examples = best.track.examples(data.split(split), best.task.signature)
     found = best.evaluate(examples, best.recipe.batch_size, progress)
-    return EvaluatedRun(best.track.metric, split_score(found.tally))
+    score = split_score(found.tally)
+    if score is None:
+        raise UserError(f"run {folder.path.name} has no score on {split}: its loss is no number")
+    return EvaluatedRun(best.track.metric, score)
 
 
 def evaluate_lengths(

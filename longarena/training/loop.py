@@ -124,14 +124,15 @@ def _conclude(
             run.learner.wrapped, examples, recipe.batch_size, run.devices.device, run.progress
         )
         test = split_score(found.tally)
+    if test is None:
+        found, status = None, "diverged"
+    else:
         late = late_training(state, level)
         # answers can be better than a constant one although the loss hardly is
         is_lost = has_collapsed(late) and not is_significant(
             track.metric, test.value, level.score, test.error
         )
         status = "collapsed" if is_lost else status
-    if test is not None and not math.isfinite(test.loss):
-        found, test, late, status = None, None, None, "diverged"
     answers = Answers(found.scores, found.answers) if found else None
     # before the details, which are not part of training
     peak_bytes = peak_resident_bytes()

@@ -201,7 +201,7 @@ class Run:
             learner.wrapped, self.valid, self.recipe.batch_size, self.devices.device
         )
         score = split_score(found.tally)
-        if not math.isfinite(score.loss):
+        if score is None:
             return False
         self._tell(**{f"{VALID}{metric.name}": score.value, f"{VALID}loss": score.loss})
         state.curve_steps.append(state.step)
@@ -289,9 +289,11 @@ class Run:
             self.best.write(self.folder.best)
 
 
-def split_score(tally: Tally) -> SplitScore:
-    """Turn the tally of a split into a score for the record."""
+def split_score(tally: Tally) -> SplitScore | None:
+    """Turn the tally of a split into a score for the record; None if it is no number."""
     *_, weight, examples = tally.numbers
+    if not all(map(math.isfinite, (tally.mean_score, tally.error, tally.mean_loss))):
+        return None
     return SplitScore(
         value=tally.mean_score,
         error=tally.error,

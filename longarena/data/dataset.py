@@ -151,7 +151,9 @@ class About(Options):
     tokens: Literal["uint8", "uint16"] = "uint8"
     sizes: dict[Annotated[str, Field(pattern="^[a-z]+$")], Natural]
     fingerprint: str
-    attached: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]] = []
+    attached: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")]] = Field(
+        default_factory=list
+    )
 
 
 def read_about(folder: Path) -> About:

@@ -102,8 +102,11 @@ def take_in(
 def _write_own(task: OwnData, home: Path, path: Path, progress: Progress) -> None:
     """Write the dataset of a user's data."""
     folder = task.folder(home)
-    busy = f"{path} is being prepared by another process; wait for it to end"
-    with locked(folder.with_name(f".{folder.name}.lock"), busy):
+
+    def say() -> None:
+        progress.say(f"waiting for another process that prepares {path}")
+
+    with waiting(folder.with_name(f".{folder.name}.lock"), say):
         try:
             if not folder.exists():
                 write_data(task, path, folder, _facts(task, _origin(path)), progress)

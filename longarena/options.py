@@ -5,23 +5,62 @@ them. A wrong key or value becomes one line with the nearest names or the accept
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic import JsonValue as Value
 
 from longarena.errors import UserError, unknown
 
-__all__ = ["Options", "Value", "parse", "read_assignments", "read_value"]
+__all__ = [
+    "Natural",
+    "Options",
+    "Positive",
+    "Value",
+    "Values",
+    "parse",
+    "read_assignments",
+    "read_value",
+    "refusal",
+]
 
 Model = TypeVar("Model", bound=BaseModel)
+
+# as far as every reader of JSON counts without rounding
+MOST = 2**53 - 1
+MOST_SHOWN = 80
+
+
+def _check_numbers(value: Value) -> Value:
+    """Refuse numbers that cannot be read back from a file."""
+    match value:
+        case dict():
+            for each in value.values():
+                _check_numbers(each)
+        case list():
+            for each in value:
+                _check_numbers(each)
+        case float() if not math.isfinite(value):
+            raise ValueError(f"{value} is not a finite number")
+        case int() if abs(value) > MOST:
+            raise ValueError(f"a number beyond {MOST:,}")
+    return value
+
+
+Natural = Annotated[int, Field(ge=0, le=MOST)]
+Positive = Annotated[int, Field(gt=0, le=MOST)]
+# the options of a task or a mixer, as a recipe has them
+Values = Annotated[dict[str, Value], AfterValidator(_check_numbers)]
 
 
 class Options(BaseModel):
     """A frozen value; all its fields are validated, and unknown ones are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
+    )
 
 
 def parse(model: type[Model], values: Mapping[str, object], where: str) -> Model:
@@ -38,16 +77,27 @@ def parse(model: type[Model], values: Mapping[str, object], where: str) -> Model
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        first = error.errors()[0]
-        path = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            raise unknown(f"option of {where}", path, model.model_fields) from None
-        # pydantic prefixes the message of our own validators with its class
-        reason = first["msg"].removeprefix("Value error, ")
-        # a whole section would fill the screen
-        is_short = path and not isinstance(first["input"], dict)
-        value = f" = {first['input']!r}" if is_short else ""
-        raise UserError(f"{where}: {path + value + ': ' if path else ''}{reason}") from None
+        raise refusal(error, where, model.model_fields) from None
+
+
+def refusal(error: ValidationError, where: str, known: Iterable[str] = ()) -> UserError:
+    """Say in one line what is wrong with some values."""
+    first = error.errors()[0]
+    path = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return unknown(f"option of {where}", path, known)
+    # pydantic prefixes the message of our own validators with its class
+    reason = first["msg"].removeprefix("Value error, ")
+    # a whole section would fill the screen
+    is_short = path and not isinstance(first["input"], dict)
+    value = f" = {shorten(first['input'])}" if is_short else ""
+    return UserError(f"{where}: {path + value + ': ' if path else ''}{reason}")
+
+
+def shorten(value: object) -> str:
+    """Write a value for a message, which is one line however long the value is."""
+    text = repr(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} ..."
 
 
 def read_assignments(assignments: Iterable[str], section: str = "") -> dict[str, Value]:
@@ -72,6 +122,6 @@ def read_value(text: str) -> Value:
     """Read a value as JSON, or else as a plain word."""
     try:
         value: Value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return value

@@ -13,6 +13,8 @@ from rich.progress import Progress as RichProgress
 from rich.table import Column
 from rich.text import Text
 
+from longarena.printable import printable
+
 SECONDS_BETWEEN_LINES = 10.0
 # a terminal of at least this many columns has room for a long bar
 WIDE = 100
@@ -87,7 +89,7 @@ class TerminalProgress(Progress):
             yield _TerminalBar(total, rich, job)
 
     def say(self, line: str) -> None:
-        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        self.console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
 
 
 class _TerminalBar(Bar):
@@ -143,7 +145,7 @@ class LineProgress(Progress):
             bar.tell()
 
     def say(self, line: str) -> None:
-        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        self.console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
 
 
 class _LineBar(Bar):

@@ -25,7 +25,7 @@ from types import FrameType
 from typing import Any
 
 from longarena.errors import UserError
-from longarena.options import Options
+from longarena.options import Natural, Options
 
 # parameters of glibc's mallopt, from malloc.h
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -37,9 +37,9 @@ class Machine(Options):
 
     system: str
     processor: str
-    cores: int
-    threads: int
-    memory_bytes: int
+    cores: Natural
+    threads: Natural
+    memory_bytes: Natural
     accelerator: str | None
 
 

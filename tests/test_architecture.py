@@ -7,7 +7,7 @@ import longarena
 
 ROOT = Path(longarena.__file__).parent
 LAYERS = [
-    ["errors", "lazy", "version"],
+    ["errors", "lazy", "printable", "version"],
     ["loading", "options", "shapes", "seeding", "table"],
     ["progress", "runtime"],
     ["data"],

@@ -202,9 +202,11 @@ def _example_facts(data: "Dataset") -> Row:
 def _left_out(data: "Dataset") -> Row:
     """Say how much of the source is not there, or not whole."""
     numbers = {what: found for what in LEFT_OUT if isinstance(found := data.facts.get(what), dict)}
-    return {
-        LEFT_OUT[what]: _counts(found, ", ", with_names=True) for what, found in numbers.items()
+    counts = {
+        what: {split: count for split, count in found.items() if isinstance(count, int)}
+        for what, found in numbers.items()
     }
+    return {LEFT_OUT[what]: _counts(found, ", ", with_names=True) for what, found in counts.items()}
 
 
 def _counts(sizes: Mapping[str, int], between: str, *, with_names: bool) -> Cell:

@@ -7,6 +7,7 @@ import typer
 
 from longarena.cli.named import FORMATS
 from longarena.cli.output import RUNS, AsJson, Output, Quiet, Runs, StoreFolder, records_in
+from longarena.cli.report import left_out
 from longarena.cli.stopping import when_stopped
 from longarena.errors import UserError
 
@@ -33,9 +34,10 @@ def export(
     output = Output(quiet, json)
     if what is None:
         return _list_names(output)
-    paths = write_export(read_records(records_in(runs, store)), what, format_, out)
+    records = read_records(records_in(runs, store))
+    paths = write_export(records, what, format_, out)
     output.result([str(path) for path in paths])
-    output.say(*(str(path.resolve()) for path in paths))
+    output.say(*(str(path.resolve()) for path in paths), *left_out(records))
 
 
 def _list_names(output: Output) -> None:

@@ -54,8 +54,8 @@ def generate(
     written = b""
     for byte in generator.continued(start, tokens):
         written += byte
-        out.write(printable(decoder.decode(byte)))
-    out.write(printable(decoder.decode(b"", final=True)) + "\n")
+        out.write(decoder.decode(byte))
+    out.write(decoder.decode(b"", final=True) + "\n")
     spent = generator.spent
     out.result(
         {
@@ -82,17 +82,6 @@ def _prompt(prompt: str | None, file: Path | None) -> bytes:
         raise UserError("--prompt and --prompt-file both give the text to continue; leave one out")
     # what a shell hands over need not be valid text
     return file.read_bytes() if file else (prompt or "").encode(errors="surrogateescape")
-
-
-def printable(text: str) -> str:
-    r"""Replace what could steer a terminal; a model may write anything.
-
-    >>> printable("one\n\x1b[2J")
-    'one\n�[2J'
-    """
-    return "".join(
-        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
 
 
 def describe(spent: "Spent", context: int) -> str:

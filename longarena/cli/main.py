@@ -20,6 +20,7 @@ from longarena.cli.tour import tour
 from longarena.cli.train import train
 from longarena.cli.translate import translate
 from longarena.errors import UserError
+from longarena.printable import printable
 from longarena.training.stop import Interrupted
 
 USER_MISTAKE, STOPPED = 2, 130
@@ -95,7 +96,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _end(line: str, code: int) -> None:
-    sys.stderr.write(f"longarena: {line}\n")
+    sys.stderr.write(f"longarena: {printable(line)}\n")
     # Python remembers a KeyboardInterrupt that went through an exec (a dataclass is made by one)
     # and would end by the signal instead of by the code; the next exec makes it forget
     exec("")

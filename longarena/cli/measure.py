@@ -15,11 +15,12 @@ from longarena.errors import UserError, unknown
 if TYPE_CHECKING:
     from longarena.measure.counting import Count
     from longarena.measure.work import Shape
-    from longarena.records.record import GenerationRecord, MeasureRecord
+    from longarena.records.record import CostRecord, GenerationRecord, MeasureRecord
     from longarena.table.table import Table
 
 DEFAULT_LENGTHS = ",".join(map(str, named.LENGTHS))
 DEFAULT_CONTEXTS = ",".join(map(str, named.CONTEXTS))
+FAILED = 1
 DEFAULT_SHAPE, DEFAULT_PRESET = "text", "quick"
 
 
@@ -175,6 +176,7 @@ def measure(
     show(records, out)
     out.say(f"records in {folder / 'measure'}, session {records[0].session}")
     out.next(words("longarena report", store=store))
+    end_with_failures(records, out)
 
 
 def refuse_without(is_there: bool, needed: str, given: Mapping[str, object]) -> None:
@@ -244,6 +246,14 @@ def show_generation(
             out.say(f"{label(record)} at {record.context}: {record.status}: {record.reason}")
     out.say(f"records in {folder / 'generation'}, session {records[0].session}")
     out.next(words("longarena report", store=store))
+    end_with_failures(records, out)
+
+
+def end_with_failures(records: Sequence["CostRecord"], out: Output) -> None:
+    """End with exit code 1 if a mechanism failed; what failed is not recorded."""
+    if any(record.status == "failed" for record in records):
+        out.say("what failed is not recorded; the same command tries it again")
+        raise typer.Exit(FAILED)
 
 
 def show_counts(counts: Sequence["Count"], limit: float | None, out: Output) -> None:

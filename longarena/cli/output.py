@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longarena.errors import UserError
+from longarena.printable import printable
 
 if TYPE_CHECKING:
     from longarena.progress import Progress
@@ -91,12 +92,14 @@ class Output:
     def say(self, *lines: str) -> None:
         """Print lines for a person."""
         if not self.is_json:
-            sys.stdout.write("".join(f"{line}\n" for line in lines))
+            sys.stdout.write(printable("".join(f"{line}\n" for line in lines)))
 
     def write(self, text: str) -> None:
         """Print a piece of text for a person, at once."""
         if not self.is_json:
-            known = text.encode(sys.stdout.encoding, "replace").decode(sys.stdout.encoding)
+            known = (
+                printable(text).encode(sys.stdout.encoding, "replace").decode(sys.stdout.encoding)
+            )
             sys.stdout.write(known)
             sys.stdout.flush()
 

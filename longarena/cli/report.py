@@ -40,7 +40,7 @@ def report(
     records = read_records(folder)
     write_page(records, out)
     output.result({"page": str(page)} | counts(records))
-    output.say(f"the page is {page}", contents(records))
+    output.say(f"the page is {page}", contents(records), *left_out(records))
     if open_:
         webbrowser.open(page.as_uri())
 
@@ -60,6 +60,11 @@ def counts(records: "Records") -> dict[str, int]:
         "tunings": len(records.tunings),
         "unreadable records": len(records.unreadable),
     }
+
+
+def left_out(records: "Records") -> list[str]:
+    """Name the records that are not shown."""
+    return [f"left out: {path}: {why}" for path, why in sorted(records.unreadable.items())]
 
 
 def contents(records: "Records") -> str:

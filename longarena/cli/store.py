@@ -1,13 +1,16 @@
 """longarena store: unite records of several people, and see whether all can be read."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from longarena.cli.output import RUNS, AsJson, Output, Quiet, words
 from longarena.cli.stopping import when_stopped
 from longarena.errors import UserError
+
+if TYPE_CHECKING:
+    from longarena.records.record import FailureRecord, RunRecord
 
 app = typer.Typer(no_args_is_help=True, help="Unite records, check them.")
 
@@ -50,8 +53,8 @@ def check(
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
-    """Read every record and name those that cannot be read; exit code 1 if there are any."""
-    from longarena.records.folder import read_records
+    """Read every record and name those that cannot be used; exit code 1 if there are any."""
+    from longarena.records.folder import is_mislabelled, read_records, record_path
 
     found = read_records(_folder(folder))
     out = Output(quiet, json)
@@ -63,10 +66,15 @@ def check(
         "tunings": len(found.tunings),
     }
     unreadable = {str(path): reason for path, reason in found.unreadable.items()}
+    runs: list[RunRecord | FailureRecord] = [*found.runs, *found.failures]
+    for record in runs:
+        if is_mislabelled(record):
+            path = record_path(folder, record)
+            unreadable[str(path)] = f"its id is not that of its recipe, {record.recipe.id}"
     out.result(counts | {"unreadable": unreadable})
-    out.say(*(f"cannot be read: {path}: {reason}" for path, reason in unreadable.items()))
+    out.say(*(f"cannot be used: {path}: {reason}" for path, reason in unreadable.items()))
     numbers = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    out.say(f"{folder}: {numbers}, {len(unreadable)} cannot be read")
+    out.say(f"{folder}: {numbers}, {len(unreadable)} cannot be used")
     if unreadable:
         raise typer.Exit(UNREADABLE)
 

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from longarena.cli.generate import printable
 from longarena.cli.output import RUNS, AsJson, Output, Quiet, Runs, Threads
 from longarena.cli.stopping import when_stopped
 from longarena.errors import UserError
+from longarena.printable import printable
 
 Beam = Annotated[
     int | None,

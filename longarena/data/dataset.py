@@ -25,15 +25,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, ValidationError
 
-from longarena.data.files import write_atomically
+from longarena.data.files import naming, read_json, write_atomically
 from longarena.errors import UserError
+from longarena.options import Natural, Options, Value
 
-FORMAT = 1
+FORMAT: Literal[1] = 1
 PARTS = ("tokens", "offsets", "labels")
 NUMBERS = np.dtype("<i8")  # of offsets and labels
 BYTES = "uint8"  # what tokens are where a dataset does not say it
@@ -140,6 +142,34 @@ def _whole(split: Split) -> Split:
     return split
 
 
+class About(Options):
+    """What `dataset.json` says."""
+
+    format: Literal[1] = FORMAT
+    facts: dict[str, Value]
+    num_sequences: Literal[1, 2]
+    tokens: Literal["uint8", "uint16"] = "uint8"
+    sizes: dict[Annotated[str, Field(pattern="^[a-z]+$")], Natural]
+    fingerprint: str
+    attached: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")]] = Field(
+        default_factory=list
+    )
+
+
+def read_about(folder: Path) -> About:
+    """Read what a dataset says of itself; its fingerprint is not compared with its content."""
+    try:
+        return About.model_validate(read_json(folder / "dataset.json"))
+    except FileNotFoundError:
+        raise UserError(f"no prepared data in {folder}; prepare it first") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "dataset.json"
+        raise _damaged(folder, f"{where}: {first['msg']}") from None
+    except (OSError, ValueError) as error:
+        raise _damaged(folder, str(error)) from None
+
+
 class Dataset:
     """An opened dataset: `facts` about it, its `fingerprint`, and its splits.
 
@@ -150,20 +180,11 @@ class Dataset:
         self, folder: Path, *, verify: bool = True, view: Callable[[Split], Split] = _whole
     ) -> None:
         self.folder, self.view = folder, view
-        try:
-            about = json.loads((folder / "dataset.json").read_text())
-        except FileNotFoundError:
-            raise UserError(f"no prepared data in {folder}; prepare it first") from None
-        except (OSError, ValueError) as error:
-            raise _damaged(folder, str(error)) from None
-        if about.get("format") != FORMAT:
-            raise _damaged(folder, f"format {about.get('format')} instead of {FORMAT}")
-        self.facts: dict[str, object] = about["facts"]
-        self.fingerprint: str = about["fingerprint"]
-        self.num_sequences: int = about["num_sequences"]
-        self.tokens: str = about.get("tokens", BYTES)
-        self.sizes: dict[str, int] = about["sizes"]
-        self.attached: list[str] = about.get("attached", [])
+        about = read_about(folder)
+        self.facts: dict[str, Value] = about.facts
+        self.fingerprint, self.num_sequences = about.fingerprint, about.num_sequences
+        self.tokens, self.sizes = about.tokens, about.sizes
+        self.attached: list[str] = about.attached
         if verify and not self._is_whole():
             raise _damaged(folder, "its content does not match its fingerprint")
 
@@ -243,7 +264,8 @@ class Writer:
         if name not in self._files:
             self._files[name] = (self._partial / name).open("wb")
         kind = _type_of(part, self.tokens)
-        self._files[name].write(np.ascontiguousarray(array, kind).data)
+        with naming(self._partial / name):
+            self._files[name].write(np.ascontiguousarray(array, kind).data)
 
     def __exit__(
         self,

@@ -22,7 +22,7 @@ from requests.exceptions import (
 )
 
 from longarena.data.download import Download
-from longarena.data.files import locked
+from longarena.data.files import waiting
 from longarena.errors import UserError
 from longarena.progress import Progress
 
@@ -39,7 +39,11 @@ def fetch(download: Download, folder: Path, progress: Progress) -> Path:
     pooch.get_logger().setLevel("WARNING")
     transfer = _Transfer(folder / f"{download.name}.partial", progress)
     remedy = f"fetch {download.address} yourself and hand it over: --source PATH"
-    with locked(folder / f".{download.name}.lock", f"{download.name} is being downloaded already"):
+
+    def say() -> None:
+        progress.say(f"waiting for another process that downloads {download.name}")
+
+    with waiting(folder / f".{download.name}.lock", say):
         try:
             path = pooch.retrieve(
                 download.address,

@@ -3,16 +3,28 @@
 A pickle is a program: it may import any name and call it. Here the few names by which NumPy writes
 an array are replaced by stand-ins that only hold what they are given, and every other name is
 refused. So a file cannot choose what code runs, whoever wrote it.
+
+Before that its instructions are counted: some bytes can ask for gigabytes (a memo with an entry far
+out, one long text encoded again and again) or for hours (the hash of nested tuples).
 """
 
 import io
 import pickle
+import pickletools
 from collections.abc import Callable
 
 import numpy as np
 
 from longarena.data.dataset import Bytes
 from longarena.errors import UserError
+
+MOST_INSTRUCTIONS = 2_000_000
+MOST_MEMO = 1_000_000
+# an array takes five; what is built of these grows with their power
+MOST_BUILT = 24
+BUILDING = {"TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "REDUCE", "BUILD"}
+MEMO = {"PUT", "BINPUT", "LONG_BINPUT"}
+REFUSED = {"FROZENSET", "EMPTY_SET", "ADDITEMS", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "DUP"}
 
 
 class _Held:
@@ -60,10 +72,22 @@ class _Reader(pickle.Unpickler):
 def read_pickle(name: str, content: bytes) -> object:
     """Read a pickle of plain values and arrays; refuse any other in one line."""
     try:
+        _check_instructions(content)
         return _Reader(io.BytesIO(content), encoding="bytes").load()
     except Exception as error:
         # a broken pickle can fail in any way, but only inside the reader
-        raise UserError(f"{name} is not a pickle of plain values and arrays ({error})") from None
+        why = " ".join(str(error).split())[:200]
+        raise UserError(f"{name} is not a pickle of plain values and arrays ({why})") from None
+
+
+def _check_instructions(content: bytes) -> None:
+    """Refuse a pickle that would take more memory or time than its size lets expect."""
+    num_built = 0
+    for number, (code, argument, _) in enumerate(pickletools.genops(content)):
+        num_built += code.name in BUILDING
+        is_far = code.name in MEMO and isinstance(argument, int) and argument > MOST_MEMO
+        if number > MOST_INSTRUCTIONS or num_built > MOST_BUILT or is_far or code.name in REFUSED:
+            raise pickle.UnpicklingError(f"it is larger than it looks: {code.name}")
 
 
 def byte_array(value: object) -> Bytes | None:

@@ -1,7 +1,7 @@
 """The measuring process's side of its workers: start them, ask them, and make sure that they end.
 
-If a worker is killed, most often because memory is full, or takes too long, that is an answer like
-any other, and its last one.
+If a worker is killed or takes too long, that is an answer like any other, and its last one. Who
+killed it is not known; but the system counts how often it had to kill because memory was full.
 """
 
 import os
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
+from pathlib import Path
 from typing import IO
 
 from longarena.measure.messages import Answer, Command, Order
@@ -83,6 +84,7 @@ class WorkerProcess:
     def __init__(self, fork_server: ForkServer, order: Order, timeout_seconds: float) -> None:
         self.fork_server, self.timeout_seconds = fork_server, timeout_seconds
         self.exit_code: int | None = None
+        self._kills_before = kills_by_full_memory()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`
         their_input, ours = os.pipe()
         our_input, theirs = os.pipe()
@@ -126,11 +128,32 @@ class WorkerProcess:
     def _last_words(self) -> Answer:
         """Say why a worker ended without an answer."""
         self.exit_code = self.fork_server.wait(self.pid)
-        if self.exit_code == -signal.SIGKILL:
-            return Answer(status="out of memory", reason="ended by the system")
+        if self.exit_code < 0:
+            return killed(-self.exit_code, kills_by_full_memory() - self._kills_before)
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         return Answer(status="failed", reason=lines[-1] if lines else f"exit code {self.exit_code}")
+
+
+def kills_by_full_memory() -> int:
+    """Return how often the system has killed a process because memory was full; 0 if unknown."""
+    try:
+        lines = Path("/proc/vmstat").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+    except (OSError, StopIteration):
+        return 0
+
+
+def killed(number: int, num_kills: int) -> Answer:
+    """Say what is known of a worker that was killed by a signal.
+
+    >>> killed(9, 0).status, killed(9, 0).reason
+    ('failed', 'killed by signal 9 (SIGKILL); nobody knows by whom')
+    """
+    what = f"killed by signal {number} ({signal.Signals(number).name})"
+    if number == signal.SIGKILL and num_kills > 0:
+        return Answer(status="out of memory", reason=f"{what} while the system had no memory left")
+    return Answer(status="failed", reason=f"{what}; nobody knows by whom")
 
 
 def _close(file: IO[str] | IO[bytes]) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 from longarena.attention import CARDS
+from longarena.data.files import waiting
 from longarena.errors import UserError
 from longarena.measure.candidate import (
     Candidate,
@@ -35,7 +36,7 @@ from longarena.measure.speed import Participant, StoppingRule, Timing, take_turn
 from longarena.measure.work import BATCH_SIZE, SHAPES, Shape
 from longarena.model.config import ModelConfig
 from longarena.progress import SILENT, Bar, Progress
-from longarena.records.folder import read_records, write_record
+from longarena.records.folder import plain, read_records, write_record
 from longarena.records.record import CostRecord, GenerationRecord, MeasureRecord
 
 LENGTHS = (1024, 2048, 3072, 4096)
@@ -121,7 +122,20 @@ class _Run:
         self.store, self.rule, self.progress = store, stopping_rule, progress
 
     def of(self, targets: Sequence[Target]) -> list[CostRecord]:
-        """Return the records of all targets, measuring those that are missing."""
+        """Return the records of all targets, measuring those that are missing.
+
+        Two processes in one session would measure the same, and each other.
+        """
+        session = targets[0].session
+
+        def say() -> None:
+            self.progress.say(f"waiting for another process that measures session {session}")
+
+        with waiting(self.store / f".{plain(session)}.lock", say):
+            return self.complete(targets)
+
+    def complete(self, targets: Sequence[Target]) -> list[CostRecord]:
+        """Read what is there of the session, and measure the rest."""
         found = read_records(self.store)
         known: list[CostRecord] = [*found.measurements, *found.generations]
         stored = {record.id: record for record in known}

@@ -35,6 +35,7 @@ from longarena.shapes import Mask, Tokens
 from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
 from longarena.tracks import track_of
+from longarena.training.best import check_data, load_best
 from longarena.training.folder import RunFolder
 
 SAMPLES, BATCH_SIZE = 1000, 4
@@ -43,13 +44,14 @@ SAMPLES, BATCH_SIZE = 1000, 4
 def span(folder: RunFolder, samples: int = SAMPLES, progress: Progress = SILENT) -> SpanRecord:
     """Measure how far the best parameters of a run look, on samples of the validation split."""
     recipe = folder.read_recipe()
-    best, task = folder.read_best(), build_task(recipe)
+    task = build_task(recipe)
     track = track_of(task.signature)
     model = track.build(recipe.model, task.signature, recipe.seed).eval()
     if not all(isinstance(mixer, Attention) for mixer in model.backbone.encoder.mixers()):
         raise UserError(f"{recipe.model.mixer} has no attention matrix, so it has no span")
-    model.load_state_dict(best)
+    best = load_best(model, folder)
     data = obtain(task, default_home(), progress)
+    check_data(best.state.fingerprint, data, folder)
     split = track.examples(data.split("valid"), task.signature)
     chosen = _choose(split, samples, recipe.seed)
     spans = _measure(model, split, chosen, progress)

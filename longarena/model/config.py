@@ -4,8 +4,9 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from longarena.options import Options, Value
+from longarena.options import Natural, Options, Positive, Values
 
+MAX_NAME = 200  # a name is part of a path
 # rotary positions are added to no token: the mixers turn queries and keys by them
 Positions = Literal["learned", "sinusoidal", "rotary", "none"]
 
@@ -25,13 +26,13 @@ class ModelConfig(Options):
     other, and keeps none of its activations. All three save memory and cost time.
     """
 
-    mixer: str
-    options: dict[str, Value] = Field(default_factory=dict)
-    width: int = Field(gt=0)
-    qkv_width: int | None = Field(None, gt=0)
-    depth: int = Field(gt=0)
-    num_heads: int = Field(gt=0)
-    mlp_width: int = Field(ge=0)
+    mixer: str = Field(min_length=1, max_length=MAX_NAME)
+    options: Values = Field(default_factory=dict)
+    width: Positive
+    qkv_width: Positive | None = None
+    depth: Positive
+    num_heads: Positive
+    mlp_width: Natural
     positions: Positions
     pooling: Literal["mean", "cls", "pma"]
     dropout: float = Field(ge=0, lt=1)
@@ -40,7 +41,7 @@ class ModelConfig(Options):
     decoder: str | None = None
     reversible: bool = False
     recompute: bool = False
-    mlp_chunks: int = Field(1, gt=0)
+    mlp_chunks: Positive = 1
 
     @model_validator(mode="after")
     def _heads_divide_the_widths(self) -> "ModelConfig":

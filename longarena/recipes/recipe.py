@@ -16,9 +16,17 @@ from pydantic import Field
 
 from longarena import attention, tasks
 from longarena.errors import UserError, unknown
-from longarena.model.config import ModelConfig
+from longarena.model.config import MAX_NAME, ModelConfig
 from longarena.model.decoding import Decoding
-from longarena.options import Options, Value, parse, read_assignments
+from longarena.options import (
+    Natural,
+    Options,
+    Positive,
+    Value,
+    Values,
+    parse,
+    read_assignments,
+)
 from longarena.recipes.schedule import Schedule
 from longarena.tasks.base import Task
 
@@ -31,10 +39,10 @@ class TaskChoice(Options):
     `data` names data that is not the task's own, such as aan-mini.
     """
 
-    name: str
-    version: int
-    data: str = ""
-    options: dict[str, Value] = Field(default_factory=dict)
+    name: str = Field(min_length=1, max_length=MAX_NAME)
+    version: Natural
+    data: str = Field("", max_length=MAX_NAME)
+    options: Values = Field(default_factory=dict)
     size: float = Field(1.0, gt=0, le=1)
 
 
@@ -74,20 +82,20 @@ class Recipe(Options):
     model: ModelConfig
     optimiser: Optimiser
     schedule: Schedule
-    batch_size: int = Field(gt=0)
-    accumulate: int = Field(1, gt=0)
+    batch_size: Positive
+    accumulate: Positive = 1
     label_smoothing: float = Field(0.0, ge=0, lt=1)
-    steps: int = Field(gt=0)
-    evaluate_every: int = Field(gt=0)
-    validate_on: int | None = Field(None, gt=0)
-    patience: int | None = Field(None, gt=0)
-    log_every: int = Field(gt=0)
-    checkpoint_every: int = Field(gt=0)
+    steps: Positive
+    evaluate_every: Positive
+    validate_on: Positive | None = None
+    patience: Positive | None = None
+    log_every: Positive
+    checkpoint_every: Positive
     average_checkpoints: int = Field(1, gt=0, le=100)
     decoding: Decoding = Field(default_factory=Decoding)
     precision: Literal["32", "bf16-mixed", "16-mixed"] = "32"
     compile: bool = False
-    seed: int = Field(0, ge=0)
+    seed: Natural = 0
 
     @property
     def id(self) -> str:

@@ -16,9 +16,7 @@ import math
 from collections.abc import Callable
 from typing import Literal
 
-from pydantic import Field
-
-from longarena.options import Options
+from longarena.options import Natural, Options
 
 Kind = Literal["cosine", "linear", "constant", "rsqrt", "one-cycle"]
 ONE_CYCLE_START, ONE_CYCLE_END = 1 / 25, 1 / 250_000
@@ -28,7 +26,7 @@ class Schedule(Options):
     """How the learning rate moves over a run."""
 
     kind: Kind = "cosine"
-    warmup_steps: int = Field(ge=0)
+    warmup_steps: Natural
 
 
 def rate(schedule: Schedule, peak: float, step: int, steps: int) -> float:

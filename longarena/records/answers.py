@@ -12,14 +12,16 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longarena.data.arrays import read_arrays
 from longarena.data.files import write_atomically
 
 SUFFIX = ".npz"
+# a test split of ten million examples
+MOST_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ def answers_path(record: Path) -> Path:
 
 def write_answers(path: Path, found: Answers) -> None:
     """Write answers in the smallest types that hold them."""
+    write_atomically(path, pack(found))
+
+
+def pack(found: Answers) -> bytes:
+    """Return the content of a file of answers."""
     is_binary = bool(np.isin(found.scores, (0, 1)).all())
     ends = (found.answers.min(initial=0), found.answers.max(initial=0))
     smallest = np.result_type(*(np.min_scalar_type(int(end)) for end in ends))
@@ -61,16 +68,15 @@ def write_answers(path: Path, found: Answers) -> None:
         answers=found.answers.astype(smallest),
         texts=np.frombuffer(found.lines, np.uint8),
     )
-    write_atomically(path, file.getvalue())
+    return file.getvalue()
 
 
 def read_answers(path: Path) -> Answers:
     """Read answers; raise ValueError if the file does not hold any."""
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-            # a file from before models wrote has none
-            lines = arrays["texts"].tobytes().decode() if "texts" in arrays else ""
-            texts = tuple(lines.split("\n")[:-1])
-            return Answers(arrays["scores"].astype(np.float32), arrays["answers"], texts)
-    except (KeyError, EOFError, BadZipFile) as error:
-        raise ValueError(f"{path} does not hold answers: {error}") from None
+    # a file from before models wrote has no texts
+    found = read_arrays(path, ("scores", "answers"), MOST_BYTES, optional=("texts",))
+    if any(array.dtype.kind not in "biuf" for array in found.values()):
+        raise ValueError(f"{path} does not hold numbers")
+    lines = found["texts"].tobytes().decode() if "texts" in found else ""
+    texts = tuple(lines.split("\n")[:-1])
+    return Answers(found["scores"].astype(np.float32), found["answers"], texts)

@@ -1,25 +1,33 @@
 """A folder of records: runs under task/mixer/, the others under their kind: measure/, span/.
 
-The record of a failure is kept where that of a success will be, which replaces it. A file that
-cannot be read is named and left out; the others are read all the same.
+A file that cannot be read is named and left out; the others are read all the same. No record that
+is there is overwritten or lost:
+
+    the same record            is kept once
+    the same run, run again    both are kept, the second as <id>-<digest>.json
+    a failure                  stays until a success, or a later failure, takes its place
+
+One process writes at a time, and a file is created only where there is none. What was written is
+read back before anybody is told so.
+
+Choice: where a seed was run twice, tables count only the later run (`findings/scores.py`), so both
+        records can be kept.
 """
 
 import gc
-import json
-import math
+import hashlib
 import re
-import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Literal
 
-from pydantic import Field, RootModel, ValidationError
-
-from longarena.data.files import write_atomically
+from longarena.data.files import create, waiting, write_atomically
+from longarena.errors import UserError
 from longarena.recipes.recipe import Recipe
-from longarena.records.answers import Answers, answers_path, write_answers
+from longarena.records.answers import Answers, answers_path, pack
+from longarena.records.parsing import parse_record, read_text, reason
 from longarena.records.record import (
     FailureRecord,
     GenerationRecord,
@@ -30,14 +38,7 @@ from longarena.records.record import (
 )
 from longarena.records.tuning import TuningRecord
 
-# as many digits as always fit into 64 bits
-MAX_DIGITS = 18
-MAX_REASON = 200
-SUSPECT = re.compile(r"[0-9](?:[0-9]{17}|[eE]\+?[0-9]{3})")
-
-
-class _AnyRecord(RootModel[Annotated[Record, Field(discriminator="kind")]]):
-    """Any kind of record, told apart by its `kind`."""
+LOCK = ".lock"
 
 
 @dataclass(frozen=True)
@@ -79,69 +80,59 @@ def record_path(store: Path, record: Record) -> Path:
         parts = ["tuning", record.recipe.model.mixer]
     else:
         parts = [record.recipe.task.name, record.recipe.model.mixer]
-    return store.joinpath(*map(_plain, parts), f"{_plain(record.id)}.json")
+    return store.joinpath(*map(plain, parts), f"{plain(record.id)}.json")
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """Write a name so that it is one part of a path.
 
-    >>> _plain("mine.mixers:Mixer"), _plain("../../x")
+    >>> plain("mine.mixers:Mixer"), plain("../../x")
     ('mine.mixers.Mixer', 'x')
     """
     return re.sub(r"[^\w.-]", ".", name, flags=re.ASCII).lstrip(".") or "unnamed"
 
 
+def is_mislabelled(record: Record) -> bool:
+    """Tell whether the id of a record is not that of its recipe, so that it belongs to no run."""
+    return isinstance(record, RunRecord | FailureRecord) and record.id != record.recipe.id
+
+
 def find_run_record(store: Path, recipe: Recipe) -> RunRecord | FailureRecord | None:
-    """Read the record of a recipe's run; None if there is none, or the file is not a record."""
-    folder = store / _plain(recipe.task.name) / _plain(recipe.model.mixer)
-    try:
-        record = read_record(folder / f"{recipe.id}.json")
-    except (OSError, ValueError):
+    """Read the record of a recipe's run, rather of a success; None if there is none.
+
+    A file that is not a record, or says to be of another recipe, does not count.
+    """
+    folder = store / plain(recipe.task.name) / plain(recipe.model.mixer)
+    paths = [folder / f"{recipe.id}.json", *sorted(folder.glob(f"{recipe.id}-*.json"))]
+    found = [record for path in paths if (record := _record_of(path, recipe)) is not None]
+    ended = [record for record in found if isinstance(record, RunRecord)]
+    return next(iter([*ended, *found]), None)
+
+
+def _record_of(path: Path, recipe: Recipe) -> RunRecord | FailureRecord | None:
+    record = read_if_record(path)
+    if not isinstance(record, RunRecord | FailureRecord) or is_mislabelled(record):
         return None
-    return record if isinstance(record, RunRecord | FailureRecord) else None
+    return record if record.id == recipe.id else None
 
 
 def find_tuning_record(store: Path, mixer: str, name: str) -> TuningRecord | None:
     """Read the record of a tuning; None if there is none, or the file is not a record."""
+    record = read_if_record(store / "tuning" / plain(mixer) / f"{name}.json")
+    return record if isinstance(record, TuningRecord) and record.id == name else None
+
+
+def read_if_record(path: Path) -> Record | None:
+    """Read one record; None if the file is not one."""
     try:
-        record = read_record(store / "tuning" / _plain(mixer) / f"{name}.json")
+        return read_record(path)
     except (OSError, ValueError):
         return None
-    return record if isinstance(record, TuningRecord) else None
-
-
-def write_record(store: Path, record: Record, answers: Answers | None = None) -> Path:
-    """Add a record to the folder, with the answers that belong to it."""
-    path = record_path(store, record)
-    if answers is not None:
-        write_answers(answers_path(path), answers)
-    write_atomically(path, record.model_dump_json(indent=2) + "\n")
-    return path
 
 
 def read_record(path: Path) -> Record:
     """Read one record; raise ValueError if the file is not one."""
-    if not path.is_file():
-        raise ValueError("this is not a file")
-    text = path.read_text(encoding="utf-8")
-    record = _AnyRecord.model_validate_json(text).root
-    # nothing can be computed with such numbers; most files have none, so the check is rare
-    if SUSPECT.search(text) or "NaN" in text or "Infinity" in text:
-        json.loads(text, parse_int=_count, parse_float=_finite, parse_constant=_finite)
-    return record
-
-
-def _count(text: str) -> int:
-    if len(text) >= MAX_DIGITS:
-        raise ValueError(f"a number of {len(text)} digits")
-    return int(text)
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is not a finite number")
-    return value
+    return parse_record(read_text(path))
 
 
 def read_records(store: Path) -> Records:
@@ -168,13 +159,65 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def reason(error: Exception) -> str:
-    """Say in one short line why a file is not a record; the file may contain anything."""
-    text = str(error)
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_input=False)[0]
-        text = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    elif isinstance(error, OSError):
-        text = error.strerror or text
-    printable = "".join(c if c.isprintable() else " " for c in text)
-    return textwrap.shorten(printable, MAX_REASON, placeholder=" ...") or type(error).__name__
+@dataclass(frozen=True)
+class Added:
+    """Where a record is kept, and whether it is new there, beside another run, or known."""
+
+    path: Path
+    how: Literal["added", "beside", "known"]
+
+
+def write_record(store: Path, record: Record, answers: Answers | None = None) -> Path:
+    """Add a record to the folder, with the answers that belong to it."""
+    text = record.model_dump_json(indent=2) + "\n"
+    return add(store, record, text, pack(answers) if answers else None).path
+
+
+def add(store: Path, record: Record, text: str, answers: bytes | None = None) -> Added:
+    """Add a record, given as its text too, and the file of the answers that belong to it."""
+    check_text(text, record)
+    with waiting(store / LOCK):
+        added = _place(store, record)
+        if added.how == "known":
+            return added
+        is_replaced = added.path.exists()
+        if answers is not None:
+            write_atomically(answers_path(added.path), answers)
+        if is_replaced:
+            write_atomically(added.path, text)
+        elif not create(added.path, text):
+            raise UserError(f"{added.path} was written by somebody else; try again")
+        if added.path.read_bytes() != text.encode():
+            raise UserError(f"{added.path} is not what was written to it; check the disk")
+    return added
+
+
+def check_text(text: str, record: Record) -> None:
+    """Refuse a record that could not be read back."""
+    try:
+        is_same = parse_record(text) == record
+    except ValueError as error:
+        raise UserError(f"the record {record.id} could not be read back: {reason(error)}") from None
+    if not is_same:
+        raise UserError(f"the record {record.id} would be read back as another")
+
+
+def _place(store: Path, record: Record) -> Added:
+    """Find the place of a record among those that are there."""
+    target = record_path(store, record)
+    there = read_if_record(target)
+    if there == record or _is_settled(record, there):
+        return Added(target, "known")
+    is_failure = isinstance(there, FailureRecord) and there.id == record.id
+    if is_failure or not target.exists():
+        return Added(target, "added")
+    digest = hashlib.sha256(record.model_dump_json().encode()).hexdigest()[:8]
+    beside = target.with_name(f"{target.stem}-{digest}.json")
+    return Added(beside, "known" if beside.exists() else "beside")
+
+
+def _is_settled(record: Record, there: Record | None) -> bool:
+    """Tell whether a failure adds nothing to what is known about its run."""
+    if not isinstance(record, FailureRecord) or there is None:
+        return False
+    return not isinstance(there, FailureRecord) or record.finished_at < there.finished_at

@@ -1,8 +1,8 @@
 """Scores of a run at several lengths, as its record keeps them among its details."""
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
-from longarena.options import Options
+from longarena.options import Options, Positive
 from longarena.records.record import RunRecord
 
 LENGTHS = "lengths"  # their name among the details
@@ -15,9 +15,9 @@ class LengthScore(Options):
     where no example has its answer at a depth.
     """
 
-    length: int
+    length: Positive
     value: float
-    error: float
+    error: float = Field(ge=0)
     depths: list[float | None]
 
 

@@ -3,12 +3,12 @@
 One JSON file each, written once and atomically. Tables, charts and pages are functions of them.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from longarena.model.config import ModelConfig
-from longarena.options import Options, Value
+from longarena.model.config import MAX_NAME, ModelConfig
+from longarena.options import Natural, Options, Positive, Value
 from longarena.recipes.recipe import Recipe
 from longarena.records.tuning import TuningRecord
 from longarena.runtime import Machine, Versions
@@ -17,6 +17,10 @@ from longarena.tracks.metric import Metric
 # collapsed: neither loss nor score became better than those of the best constant answer;
 # diverged: the loss became infinite or NaN
 Status = Literal["finished", "collapsed", "diverged"]
+# ids are parts of paths
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
+Amount = Annotated[float, Field(ge=0)]
+Rate = Annotated[float, Field(gt=0)]
 # how many standard errors a score must be above another so that luck does not explain it
 NUM_STANDARD_ERRORS = 3
 
@@ -39,10 +43,10 @@ class SplitScore(Options):
     """
 
     value: float
-    error: float
+    error: float = Field(ge=0)
     loss: float
-    weight: float
-    examples: int
+    weight: float = Field(gt=0)
+    examples: Positive
 
 
 class LateTraining(Options):
@@ -68,22 +72,22 @@ class RunMetrics(Options):
     test: SplitScore | None
     level: float
     details: dict[str, Value] = Field(default_factory=dict)
-    best_step: int
-    steps: int
-    steps_per_second: float
-    tokens_per_second: float
-    peak_resident_bytes: int
-    parameters: int
-    padding_share: float
-    train_seconds: float
+    best_step: Natural
+    steps: Natural
+    steps_per_second: float = Field(ge=0)
+    tokens_per_second: float = Field(ge=0)
+    peak_resident_bytes: Natural
+    parameters: Natural
+    padding_share: float = Field(ge=0, le=1)
+    train_seconds: float = Field(ge=0)
     late: LateTraining | None = None
 
 
 class Curve(Options):
     """The validation scores of a run, over its steps and over the seconds of training."""
 
-    steps: list[int]
-    seconds: list[float]
+    steps: list[Natural]
+    seconds: list[Annotated[float, Field(ge=0)]]
     values: list[float]
 
 
@@ -96,7 +100,7 @@ class RunRecord(Options):
 
     format: Literal[2] = 2
     kind: Literal["run"] = "run"
-    id: str
+    id: Name
     recipe: Recipe
     metric: Metric
     variant: str
@@ -108,6 +112,13 @@ class RunRecord(Options):
     machine: Machine
     versions: Versions
     finished_at: str
+
+    @model_validator(mode="after")
+    def _shares_are_shares(self) -> "RunRecord":
+        scores = [score.value for score in (self.metrics.valid, self.metrics.test) if score]
+        if self.metric.is_share and not all(0 <= value <= 1 for value in scores):
+            raise ValueError(f"{self.metric.name}: a share is between 0 and 1")
+        return self
 
     @property
     def is_at_chance(self) -> bool:
@@ -130,7 +141,7 @@ class FailureRecord(Options):
 
     format: Literal[2] = 2
     kind: Literal["failure"] = "failure"
-    id: str
+    id: Name
     recipe: Recipe
     variant: str
     status: Literal["failed"] = "failed"
@@ -148,12 +159,12 @@ class Measurement(Options):
     which a second measurement repeats exactly; resident bytes include the allocator's reserve.
     """
 
-    steps_per_second: float
-    seconds_per_step: list[float] = Field(min_length=1)
-    tokens_per_second: float
-    peak_live_bytes: int
-    peak_resident_bytes: int
-    parameters: int
+    steps_per_second: Rate
+    seconds_per_step: list[Rate] = Field(min_length=1)
+    tokens_per_second: Rate
+    peak_live_bytes: Natural
+    peak_resident_bytes: Natural
+    parameters: Natural
 
 
 class Cost(Options):
@@ -164,13 +175,13 @@ class Cost(Options):
     the backward pass.
     """
 
-    parameters: int
-    attention: float
-    convolution: float
-    feed_forward: float
-    head_and_embedding: float
-    training_step: float
-    activation_bytes: int
+    parameters: Natural
+    attention: Amount
+    convolution: Amount
+    feed_forward: Amount
+    head_and_embedding: Amount
+    training_step: Amount
+    activation_bytes: Natural
 
     @property
     def mixer(self) -> float:
@@ -189,9 +200,9 @@ class Limits(Options):
     `typical_flops_per_second` is the median rate while the mechanisms were timed, lower under load.
     """
 
-    flops_per_second: float
-    copy_bytes_per_second: float
-    typical_flops_per_second: float | None = None
+    flops_per_second: Rate
+    copy_bytes_per_second: Rate
+    typical_flops_per_second: Rate | None = None
 
     @property
     def pace(self) -> float:
@@ -211,12 +222,12 @@ class MeasureRecord(Options):
 
     format: Literal[2] = 2
     kind: Literal["measure"] = "measure"
-    id: str
+    id: Name
     session: str
-    repeat: int = 0
+    repeat: Natural = 0
     model: ModelConfig
-    length: int
-    batch_size: int
+    length: Positive
+    batch_size: Positive
     status: MeasureStatus = "measured"
     reason: str = ""
     metrics: Measurement | None
@@ -257,18 +268,18 @@ class GenerationRecord(Options):
 
     format: Literal[2] = 2
     kind: Literal["generation"] = "generation"
-    id: str
+    id: Name
     session: str
-    repeat: int = 0
+    repeat: Natural = 0
     model: ModelConfig
-    context: int = Field(ge=1)
-    batch_size: int
+    context: Positive
+    batch_size: Positive
     status: MeasureStatus = "measured"
     reason: str = ""
-    seconds_per_token: list[float] = Field(default_factory=list)
-    read_seconds: list[float] = Field(default_factory=list)
-    state_bytes: int = 0
-    parameters: int = 0
+    seconds_per_token: list[Rate] = Field(default_factory=list)
+    read_seconds: list[Rate] = Field(default_factory=list)
+    state_bytes: Natural = 0
+    parameters: Natural = 0
     limits: Limits | None = None
     machine: Machine
     versions: Versions
@@ -283,14 +294,14 @@ class SpanRecord(Options):
 
     format: Literal[2] = 2
     kind: Literal["span"] = "span"
-    id: str
+    id: Name
     recipe: Recipe
     variant: str
     fingerprint: str
-    samples: int
-    mean_length: float
-    mean_span: float
-    spans: list[list[float]]
+    samples: Positive
+    mean_length: Rate
+    mean_span: Amount
+    spans: list[Annotated[list[Amount], Field(min_length=1)]] = Field(min_length=1)
     machine: Machine
     versions: Versions
     finished_at: str

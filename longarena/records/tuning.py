@@ -8,7 +8,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from longarena.options import Options, Value
+from longarena.model.config import MAX_NAME
+from longarena.options import Natural, Options, Value
 from longarena.recipes.recipe import Recipe
 from longarena.runtime import Machine, Versions
 from longarena.tracks.metric import Metric
@@ -36,12 +37,12 @@ class TuningRecord(Options):
 
     format: Literal[2] = 2
     kind: Literal["tuning"] = "tuning"
-    id: str
+    id: str = Field(min_length=1, max_length=MAX_NAME)
     recipe: Recipe
     metric: Metric
     variant: str
     grid: dict[str, list[Value]] = Field(min_length=1)
-    rungs: list[int] = Field(min_length=1)
+    rungs: list[Natural] = Field(min_length=1)
     candidates: list[Candidate]
     machine: Machine
     versions: Versions

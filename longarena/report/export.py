@@ -15,6 +15,7 @@ from longarena.report.charts import CHARTS, draw_charts
 from longarena.report.charts.chart import ChartKind
 from longarena.report.charts.chart_files import WRITERS, Figure, figures
 from longarena.report.findings import Findings
+from longarena.report.showable import shown
 from longarena.report.tables import TABLES
 from longarena.report.tables.kind import MEASURE, TRAIN, TableKind
 from longarena.table.csv import write_csv
@@ -34,11 +35,15 @@ FORMATS = (*TABLE_WRITERS, *WRITERS)
 def export(records: Records, what: str, kind: str, out: Path) -> list[Path]:
     """Write a table or chart, or all of them, into a folder and return the files."""
     _check(what, kind)
-    found = Findings.of(records)
-    if what == ALL and not found.every:
-        raise _nothing(found, what, kind)
-    contents = _tables(found, what, kind) if kind in TABLE_WRITERS else _charts(found, what, kind)
-    if not contents:
+
+    def make(some: Records) -> tuple[Findings, dict[str, str | bytes]]:
+        found = Findings.of(some)
+        write = _tables if kind in TABLE_WRITERS else _charts
+        return found, write(found, what, kind)
+
+    (found, contents), kept = shown(records, make)
+    records.unreadable.update(kept.unreadable)
+    if not contents or (what == ALL and not found.every):
         raise _nothing(found, what, kind)
     paths = []
     for name, content in contents.items():

@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from longarena.printable import printable
 from longarena.progress import duration
 from longarena.sweep.drive import Entry, Standing, Sweep
 from longarena.sweep.plan import PlannedRun, metric_of
@@ -104,7 +105,7 @@ class Lines:
             self._say(self._watch.title(sweep))
 
     def _say(self, line: str) -> None:
-        self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+        self._console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
 
 
 class LiveTable:
@@ -176,7 +177,7 @@ class Watch:
 
 
 def _line(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")
+    return Text(printable(text), no_wrap=True, overflow="ellipsis")
 
 
 def _now(entry: Entry, sweep: Sweep) -> Moment:

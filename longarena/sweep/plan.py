@@ -12,6 +12,7 @@ Choice: a run is expected to be as fast as earlier runs of the same task, model 
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -106,7 +107,7 @@ def _look(recipe: Recipe, names: Names, places: Places) -> PlannedRun:
         return PlannedRun(recipe, names, "done", found.metrics.steps, record=found)
     folder = RunFolder.of(places.runs, recipe)
     try:
-        record = folder.read_record()
+        record = folder.read_record(recipe)
     except UserError as error:
         return PlannedRun(recipe, names, "failed", error=str(error))
     if record is not None:
@@ -127,7 +128,10 @@ def keep(run: PlannedRun, places: Places) -> None:
     if run.record is None:
         return
     if not isinstance(find_run_record(places.store, run.recipe), RunRecord):
-        write_record(places.store, run.record)
+        answers = None
+        with suppress(UserError):  # the record is worth keeping without its answers
+            answers = RunFolder.of(places.runs, run.recipe).read_answers(run.record)
+        write_record(places.store, run.record, answers)
 
 
 class Estimates:

@@ -118,7 +118,11 @@ def best(scores: Sequence[float | None], count: int, metric: Metric) -> list[int
 
 def answer(question: Question, places: Places) -> TuningRecord | None:
     """Look up whether a question has been answered before."""
-    return find_tuning_record(places.store, question.recipe.model.mixer, question.id)
+    found = find_tuning_record(places.store, question.recipe.model.mixer, question.id)
+    if found is None or found.rungs != question.rungs:
+        return None
+    asked = [recipe.id for recipe in question.candidates]
+    return found if [each.run for each in found.candidates] == asked else None
 
 
 def chosen(

@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Literal
 
@@ -25,8 +24,6 @@ from longarena.tasks.prepare import obtain
 from longarena.training.loop import train
 from longarena.training.stop import Interrupted
 from longarena.training.trial import Trial, try_until
-
-SECONDS_BETWEEN_TRIES = 1.0
 
 
 class Job(Options):
@@ -74,13 +71,7 @@ def _bring(job: Job) -> Outcome:
 
 def prepare_data(recipe: Recipe, progress: Progress = SILENT) -> None:
     """Prepare the data of a recipe; wait while another process prepares it."""
-    while True:
-        try:
-            obtain(build_task(recipe), default_home(), progress)
-        except Busy:
-            time.sleep(SECONDS_BETWEEN_TRIES)
-        else:
-            return
+    obtain(build_task(recipe), default_home(), progress)
 
 
 def _stop_with_the_sweep() -> None:

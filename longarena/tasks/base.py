@@ -42,6 +42,7 @@ class TaskCard(Options):
     licence: str = ""
     citation: str = ""
     image_shape: tuple[int, int] | None = None
+    note: str = ""  # what is known to be wrong with the data
 
 
 class Task(ABC):

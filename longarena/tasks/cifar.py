@@ -10,14 +10,13 @@ The training images keep the official order, data_batch_1 to data_batch_5.
 """
 
 import re
-import zipfile
-import zlib
 from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longarena.data.archive import Source
+from longarena.data.archive import Source, read_whole
+from longarena.data.arrays import read_arrays
 from longarena.data.dataset import Bytes, Integers
 from longarena.data.pickles import byte_array, read_pickle
 from longarena.errors import UserError
@@ -25,6 +24,7 @@ from longarena.errors import UserError
 NUM_CLASSES = 10
 NUM_PIXELS = 32 * 32
 RECORD = 1 + 3 * NUM_PIXELS
+MOST_BYTES = 1 << 28  # of one file; the largest that is known has 61 MB
 NAME = re.compile(r"(?:.*/)?(data_batch_[1-5]|test_batch)(\.bin)?")
 BATCHES = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]}
 
@@ -67,7 +67,7 @@ def _read_batches(source: Source) -> dict[str, Images]:
 
 
 def _binary(name: str, file: IO[bytes]) -> Images:
-    content = np.frombuffer(file.read(), np.uint8)
+    content = np.frombuffer(read_whole(name, file, MOST_BYTES), np.uint8)
     if len(content) % RECORD:
         raise UserError(
             f"{name}: {len(content)} bytes are not a whole number of {RECORD}-byte records"
@@ -77,22 +77,23 @@ def _binary(name: str, file: IO[bytes]) -> Images:
 
 
 def _pickled(name: str, file: IO[bytes]) -> Images:
-    batch = read_pickle(name, file.read())
+    batch = read_pickle(name, read_whole(name, file, MOST_BYTES))
     if not isinstance(batch, dict):
         raise UserError(f"{name} does not hold a dictionary with data and labels")
-    plain = {str(k, "ascii") if isinstance(k, bytes) else k: v for k, v in batch.items()}
-    pixels = byte_array(plain.get("data"))
+    plain = {str(k, "ascii", "replace") if isinstance(k, bytes) else k: v for k, v in batch.items()}
+    pixels, labels = byte_array(plain.get("data")), plain.get("labels")
     if pixels is None or pixels.shape[1:] != (3 * NUM_PIXELS,):
         raise UserError(f"{name} has no data of {3 * NUM_PIXELS} bytes per image")
-    labels = np.array(plain.get("labels"))
-    return _checked(name, grey(pixels.reshape(-1, 3, NUM_PIXELS)), labels)
+    # one by one: NumPy would unfold lists that contain each other
+    if not isinstance(labels, list) or not all(type(x) is int and 0 <= x < 256 for x in labels):
+        raise UserError(f"{name} has no list of labels")
+    return _checked(name, grey(pixels.reshape(-1, 3, NUM_PIXELS)), np.array(labels, np.uint8))
 
 
 def _read_npz(source: Source) -> dict[str, Images]:
     try:
-        with source.path.open("rb") as file, np.load(file, allow_pickle=False) as found:
-            arrays = {name: found[name] for name in ("x_train", "y_train", "x_test", "y_test")}
-    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError) as error:
+        arrays = read_arrays(source.path, ("x_train", "y_train", "x_test", "y_test"), MOST_BYTES)
+    except ValueError as error:
         raise UserError(
             f"{source.path} is not an .npz with x_train, y_train, x_test and y_test ({error})"
         ) from None
@@ -104,7 +105,7 @@ def _read_npz(source: Source) -> dict[str, Images]:
 
 def _checked(name: str, pixels: NDArray[np.generic], labels: NDArray[np.generic]) -> Images:
     """Refuse images that do not have 1,024 bytes and one of ten labels each."""
-    number = len(pixels)
+    number = len(pixels) if pixels.ndim else 0
     if pixels.dtype != np.uint8 or pixels.size != number * NUM_PIXELS or not number:
         raise UserError(
             f"{name}: {pixels.dtype} of shape {pixels.shape} are not 32 x 32 grey bytes"

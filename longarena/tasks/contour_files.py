@@ -12,22 +12,21 @@ Choice: the images stay compressed until they are written, about a kilobyte each
         known only when all names are.
 """
 
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
-from longarena.data.archive import Source
+from longarena.data.archive import Source, read_whole
+from longarena.data.arrays import read_array
 from longarena.data.dataset import Bytes
 from longarena.errors import UserError
 from longarena.runtime import held_back
 
 FOLDERS = {6: "curv_baseline", 9: "curv_contour_length_9", 14: "curv_contour_length_14"}
-IMAGE = re.compile(r"imgs/(\d+)/sample_(\d+)\.png")
+IMAGE = re.compile(r"imgs/([0-9]{1,9})/sample_([0-9]{1,9})\.png")
 NUMPY = b"\x93NUMPY"
 LABEL = 3  # column
+MOST_BYTES = 1 << 26  # of one file
 
 Key = tuple[int, int]  # batch, number in it
 
@@ -78,11 +77,13 @@ def _collect(source: Source, place: str) -> tuple[dict[Key, tuple[str, bytes]], 
     """Gather the compressed images and the labels under a place; of two copies, the inner one."""
     # a folder may itself be that place, or lie within it
     prefix = f"{source.path.resolve().as_posix()}/" if source.path.is_dir() else ""
-    member = re.compile(rf"(?:.*/)?{place}/(imgs/\d+/sample_\d+\.png|metadata/\d+\.npy)")
+    member = re.compile(
+        rf"(?:.*/)?{place}/(imgs/[0-9]{{1,9}}/sample_[0-9]{{1,9}}\.png|metadata/[0-9]{{1,9}}\.npy)"
+    )
     images: dict[Key, tuple[str, bytes]] = {}
     labels: dict[Key, int] = {}
     for name, file in source.members(lambda name: member.fullmatch(prefix + name) is not None):
-        content = file.read()
+        content = read_whole(name, file, MOST_BYTES)
         match = IMAGE.search(name)
         if match is None:
             labels |= _labels(name, content)
@@ -109,9 +110,9 @@ def _rows(name: str, content: bytes) -> Iterator[list[str]]:
         lines = content.decode("utf-8", "replace").splitlines()
         return (line.split() for line in lines if line.strip())
     try:
-        table = np.load(io.BytesIO(content), allow_pickle=False)
+        table = read_array(content)
+        if table.ndim != 2 or table.dtype.kind not in "US":
+            raise ValueError(f"{table.dtype} of shape {table.shape}")
+        return iter(table.astype(str).tolist())
     except ValueError as error:
-        raise UserError(f"{name} is not an array of strings ({error})") from None
-    if table.ndim != 2 or table.dtype.kind not in "US":
-        raise UserError(f"{name} is not a table of strings but {table.dtype} {table.shape}")
-    return iter(table.astype(str).tolist())
+        raise UserError(f"{name} is not a table of strings ({error})") from None

@@ -8,15 +8,14 @@ variant too, named `release`.
 Every failure ends in one line; nothing half-written stays, and what was there still works.
 """
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 from longarena.data.archive import data_name, num_megabytes, reading
-from longarena.data.dataset import Chunk, Dataset, Writer, token_type
+from longarena.data.dataset import Chunk, Dataset, Writer, read_about, token_type
 from longarena.data.fetch import fetch
-from longarena.data.files import locked
+from longarena.data.files import waiting
 from longarena.errors import UserError
 from longarena.options import Value, parse
 from longarena.progress import SILENT, Progress
@@ -47,15 +46,19 @@ def prepare(
         raise UserError(f"{source} does not exist; --source takes an archive or a folder")
     stored = task.stored
     folder = stored.named("").folder(home)
-    busy = f"{folder} is being prepared by another process; wait for it to end"
-    with locked(folder.with_name(f".{folder.name}.lock"), busy):
+
+    def say() -> None:
+        progress.say(f"waiting for another process that prepares {folder}")
+
+    with waiting(folder.with_name(f".{folder.name}.lock"), say):
         try:
             found = _find(stored, home, source)
             prepared = found or _write(stored, home, source, progress)
         except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
             raise UserError(
-                f"preparing {task.card.name} under {home} failed: {error.strerror or error}; "
-                "nothing was changed"
+                f"preparing {task.card.name} under {home} failed: {error.strerror or error}"
+                f"{where}; nothing was changed"
             ) from None
     # the fingerprint was just computed from the same bytes
     return open_prepared(task.named(prepared.data), home, verify=found is not None)
@@ -99,8 +102,11 @@ def take_in(
 def _write_own(task: OwnData, home: Path, path: Path, progress: Progress) -> None:
     """Write the dataset of a user's data."""
     folder = task.folder(home)
-    busy = f"{path} is being prepared by another process; wait for it to end"
-    with locked(folder.with_name(f".{folder.name}.lock"), busy):
+
+    def say() -> None:
+        progress.say(f"waiting for another process that prepares {path}")
+
+    with waiting(folder.with_name(f".{folder.name}.lock"), say):
         try:
             if not folder.exists():
                 write_data(task, path, folder, _facts(task, _origin(path)), progress)
@@ -193,10 +199,9 @@ def _facts(task: Task, origin: str) -> dict[str, object]:
 def _read_facts(folder: Path) -> dict[str, object]:
     """Read what a dataset tells about itself, without trusting its content; {} if nothing."""
     try:
-        facts = json.loads((folder / "dataset.json").read_text())["facts"]
-    except (OSError, ValueError, LookupError, TypeError):
+        return dict(read_about(folder).facts)
+    except UserError:
         return {}
-    return facts if isinstance(facts, dict) else {}
 
 
 def _find(task: Task, home: Path, source: Path | None) -> Task | None:

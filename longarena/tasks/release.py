@@ -14,6 +14,7 @@ from longarena.data.download import Download
 from longarena.errors import UserError
 from longarena.tasks.splits import Example
 
+MOST_LINE = 1 << 26
 DOWNLOAD = Download("https://storage.googleapis.com/long-range-arena/lra_release.gz", None)
 
 
@@ -36,8 +37,11 @@ def read_tables(
 
 def rows(name: str, file: IO[bytes], num_columns: int) -> Iterator[tuple[str, list[bytes]]]:
     """Yield where each row stands, for messages, and its columns; there is no quoting."""
-    for number, line in enumerate(file, start=1):
+    lines = iter(lambda: file.readline(MOST_LINE + 1), b"")
+    for number, line in enumerate(lines, start=1):
         place = f"{name}, line {number}"
+        if len(line) > MOST_LINE:
+            raise UserError(f"{place} has more than {MOST_LINE:,} bytes")
         columns = line.rstrip(b"\r\n").split(b"\t")
         if len(columns) != num_columns:
             raise UserError(f"{place}: {len(columns)} columns instead of {num_columns}")

@@ -29,7 +29,7 @@ from longarena.tasks.splits import Example, chunks, held_out
 
 LABELS = ("neg", "pos")
 NAME = re.compile(r"(?:.*/)?(train|test)/(neg|pos)/([^./][^/]*)\.txt")
-RATED = re.compile(r"(\d+)_(\d+)")
+RATED = re.compile(r"([0-9]{1,9})_([0-9]{1,2})")
 NEUTRAL = (5, 6)  # ratings that were left out of the set
 
 

@@ -52,6 +52,8 @@ class TextFile(Stream):
 
 def digest_of(path: Path) -> str:
     """Return the digest of a text; refuse one that is too short to be split."""
+    if not path.is_file():
+        raise UserError(f"{path} is not a file; name one text file")
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     size = path.stat().st_size

@@ -19,8 +19,13 @@ class Metric(Options):
     title: str
     unit: str
     better: Literal["more", "less"]
-    scale: float = 1.0
+    scale: float = Field(1.0, gt=0)
     decimals: int = Field(1, ge=0, le=12)
+
+    @property
+    def is_share(self) -> bool:
+        """Whether a value is a share, written in percent."""
+        return self.unit == "%"
 
     def scaled(self, value: float) -> float:
         """Return a value in the metric's unit."""

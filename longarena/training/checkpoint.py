@@ -1,24 +1,28 @@
-"""Checkpoints that can be trusted: tensors and a state, verified, the last two or more kept.
+"""Checkpoints that can be trusted: tensors and a state under one digest, the last two or more kept.
 
-    checkpoint/step-00000250.safetensors   parameters, buffers and optimiser state
-    checkpoint/step-00000250.json          everything that is not a tensor
+    checkpoint/step-00000250.safetensors   parameters, buffers, optimiser, best parameters so far
+    checkpoint/step-00000250.json          the state: everything that is not a tensor
     checkpoint/best.safetensors            the parameters that did best on validation
 
-All are written atomically, the JSON last: a checkpoint exists when its JSON does. Tensors carry
-their digest; where it does not match, the checkpoint before is used. Nothing is ever unpickled.
+All are written atomically, the JSON last: a checkpoint exists when its JSON does. The digest of
+tensors is of what they are about and of the name, type, shape and bytes of each; that of the JSON
+is of the state and of the tensors' digest. So nothing can change unnoticed, and no two files that
+do not belong together pass for a checkpoint. One that is damaged, or does not fit its run, is
+passed over for the one before. Nothing is ever unpickled.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import safetensors
 
-from longarena.data.files import write_atomically
+from longarena.data.files import make_way, read_json, write_atomically
 from longarena.options import Value
 from longarena.progress import Progress
 
@@ -27,7 +31,12 @@ if TYPE_CHECKING:
 
 KEPT = 2
 MODEL = "model/"  # what the names of the model's tensors begin with
+HEADER = "longarena"
+# eight digits, or more where eight are too few
+NAME = re.compile(r"step-([0-9]{8}|[1-9][0-9]{8,15})\.json")
 
+Result = TypeVar("Result")
+State = dict[str, Value]
 Tensors = Mapping[str, "Tensor"]
 
 
@@ -37,26 +46,43 @@ class Checkpoint:
 
     step: int
     tensors: Tensors
-    state: dict[str, Value]
+    state: State
+
+
+@dataclass(frozen=True)
+class TensorFile:
+    """Tensors, what they are about, and their digest."""
+
+    tensors: Tensors
+    about: State
+    digest: str
 
 
 def save(folder: Path, checkpoint: Checkpoint, kept_number: int = KEPT) -> None:
     """Write a checkpoint; remove all but the last ones, and what killed processes left behind."""
-    save_tensors(_tensor_path(folder, checkpoint.step), checkpoint.tensors)
-    write_atomically(_state_path(folder, checkpoint.step), json.dumps(checkpoint.state))
-    steps = saved_steps(folder)[-max(KEPT, kept_number) :]
-    kept = {_state_path(folder, step).stem for step in steps}
+    step = checkpoint.step
+    digest = save_tensors(_tensor_path(folder, step), checkpoint.tensors, {"step": step})
+    state = {"step": step, "tensors": digest, "state": checkpoint.state}
+    path = _state_path(folder, step)
+    make_way(path)
+    write_atomically(path, json.dumps(state | {"sha256": _digest(state)}))
+    # what lies beyond this step was damaged, or the run would not have come here again
+    steps = [each for each in saved_steps(folder) if each <= step]
+    kept = {_state_path(folder, each).stem for each in steps[-max(KEPT, kept_number) :]}
     # in this order the JSON of a checkpoint is removed before its tensors
     for path in [*sorted(folder.glob("step-*")), *folder.glob(".*.partial")]:
-        if path.stem not in kept:
+        if path.stem not in kept and path.is_file():
             path.unlink()
 
 
-def latest(folder: Path, progress: Progress) -> Checkpoint | None:
-    """Read the newest checkpoint that is intact; say which ones are not."""
+def latest(folder: Path, progress: Progress, use: Callable[[Checkpoint], Result]) -> Result | None:
+    """Return what `use` makes of the newest checkpoint that is intact; say which ones are not.
+
+    `use` raises ValueError for a checkpoint that does not fit.
+    """
     for step in reversed(saved_steps(folder)):
         try:
-            return _read(folder, step)
+            return use(read(folder, step))
         except (OSError, ValueError) as error:
             progress.say(
                 f"the checkpoint of step {step} is damaged ({error}); taking the one before"
@@ -72,7 +98,7 @@ def average(folder: Path, number: int) -> tuple[Tensors, int]:
     models: list[Tensors] = []
     for step in saved_steps(folder)[-number:]:
         with suppress(OSError, ValueError):
-            tensors = load_tensors(_tensor_path(folder, step)).items()
+            tensors = read(folder, step).tensors.items()
             models.append(
                 {key.removeprefix(MODEL): t for key, t in tensors if key.startswith(MODEL)}
             )
@@ -91,54 +117,96 @@ def _mean(tensors: "Sequence[Tensor]") -> "Tensor":
     return (total / len(tensors)).to(last.dtype)
 
 
-def latest_state(folder: Path) -> dict[str, Value] | None:
+def read(folder: Path, step: int) -> Checkpoint:
+    """Read a checkpoint; raise ValueError if it is not as it was written."""
+    state, digest = _read_state(folder, step)
+    found = load_tensors(_tensor_path(folder, step))
+    if found.digest != digest:
+        raise ValueError("its tensors are those of another checkpoint")
+    return Checkpoint(step, found.tensors, state)
+
+
+def latest_state(folder: Path) -> State | None:
     """Read what is not a tensor of the newest checkpoint; None if it cannot be read."""
     try:
-        found = json.loads(_state_path(folder, saved_steps(folder)[-1]).read_text())
+        return _read_state(folder, saved_steps(folder)[-1])[0]
     except (IndexError, OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
 
 
-def save_tensors(path: Path, tensors: Tensors) -> None:
-    """Write tensors atomically, with their digest."""
+def _read_state(folder: Path, step: int) -> tuple[State, str]:
+    """Read a state, and the digest of the tensors that belong to it."""
+    found = read_json(_state_path(folder, step))
+    match found:
+        case {"step": named, "tensors": str(tensors), "state": dict(state), "sha256": digest}:
+            about = {"step": named, "tensors": tensors, "state": state}
+        case _:
+            raise ValueError("its state has no digest")
+    if _digest(about) != digest:
+        raise ValueError("the digest of its state does not match")
+    if named != step:
+        raise ValueError(f"it is that of step {named}")
+    return state, tensors
+
+
+def save_tensors(path: Path, tensors: Tensors, about: State) -> str:
+    """Write tensors, and what they are about, atomically; return their digest."""
     # not at the top: listing runs reads their steps, and must not wait for torch
     import safetensors.torch  # noqa: PLC0415
 
     # copies, because the format refuses tensors that share memory (parameters used twice)
     copies = {key: tensor.detach().cpu().clone() for key, tensor in tensors.items()}
-    write_atomically(path, safetensors.torch.save(copies, {"sha256": _digest(copies)}))
+    digest = _digest(about, copies)
+    make_way(path)
+    # one entry: the order of several is not the same in every process
+    header = {HEADER: json.dumps({"about": about, "sha256": digest})}
+    write_atomically(path, safetensors.torch.save(copies, header))
+    return digest
 
 
-def load_tensors(path: Path) -> Tensors:
-    """Read the tensors of a file; raise ValueError if they do not match their digest."""
+def load_tensors(path: Path) -> TensorFile:
+    """Read a file of tensors; raise ValueError if it is not as it was written."""
     try:
         with safetensors.safe_open(path, framework="pt") as file:
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-            expected = (file.metadata() or {}).get("sha256")
-    except safetensors.SafetensorError as error:
+            # copies, because the file is mapped and may change after it was checked
+            tensors = {key: file.get_tensor(key).clone() for key in file.keys()}  # noqa: SIM118
+            header = json.loads((file.metadata() or {})[HEADER])
+        about, expected = header["about"], header["sha256"]
+        digest = _digest(about, tensors)
+    except OSError:
+        raise
+    except Exception as error:
+        # a damaged file can fail in any way, but only inside the reader
         raise ValueError(str(error)) from None
-    if _digest(tensors) != expected:
+    if digest != expected:
         raise ValueError("its digest does not match")
-    return tensors
+    return TensorFile(tensors, about, digest)
 
 
-def _digest(tensors: Tensors) -> str:
-    found = hashlib.sha256()
-    for key in sorted(tensors):
-        found.update(key.encode())
-        found.update(tensors[key].numpy().tobytes())
+def check_fit(expected: Tensors, found: Tensors) -> None:
+    """Raise ValueError unless tensors have the names, types and shapes of others."""
+    given, wanted = (
+        {key: (value.dtype, tuple(value.shape)) for key, value in tensors.items()}
+        for tensors in (found, expected)
+    )
+    differing = sorted(key for key in given | wanted if given.get(key) != wanted.get(key))
+    if differing:
+        raise ValueError(f"it does not fit the model: {differing[0]}")
+
+
+def _digest(about: Mapping[str, object], tensors: Tensors | None = None) -> str:
+    """Digest everything that a file says."""
+    found = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for key, tensor in sorted((tensors or {}).items()):
+        found.update(f"\0{key}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
+        found.update(tensor.numpy().tobytes())
     return found.hexdigest()
-
-
-def _read(folder: Path, step: int) -> Checkpoint:
-    state = json.loads(_state_path(folder, step).read_text())
-    return Checkpoint(step, load_tensors(_tensor_path(folder, step)), state)
 
 
 def saved_steps(folder: Path) -> list[int]:
     """List the steps that have a checkpoint, the newest last."""
-    return sorted(int(path.stem.removeprefix("step-")) for path in folder.glob("step-*.json"))
+    names = [NAME.fullmatch(path.name) for path in folder.glob("step-*.json") if path.is_file()]
+    return sorted(int(name[1]) for name in names if name)
 
 
 def _state_path(folder: Path, step: int) -> Path:

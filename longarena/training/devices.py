@@ -23,6 +23,7 @@ from longarena.runtime import check_compiler, check_precision
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+    from lightning_fabric.strategies.ddp import DDPStrategy
 
 Result = TypeVar("Result")
 
@@ -92,10 +93,21 @@ def launch(recipe: Recipe, devices: int = 1) -> Devices:
         devices=devices,
         num_nodes=num_nodes,
         precision=recipe.precision,
-        strategy="ddp" if num_processes > 1 else "auto",
+        strategy=_strategy(num_processes),
     )
     fabric.launch()
     return fabric
+
+
+def _strategy(num_processes: int) -> "str | DDPStrategy":
+    """Choose how processes find each other; torchrun has brought its own together already."""
+    if num_processes == 1:
+        return "auto"
+    if dist.is_torchelastic_launched():
+        return "ddp"
+    from longarena.training.loopback import LoopbackStrategy  # noqa: PLC0415 - as above
+
+    return LoopbackStrategy()
 
 
 def check_shares(recipe: Recipe, num_processes: int) -> None:

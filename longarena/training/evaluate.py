@@ -19,6 +19,7 @@ from longarena.tasks.prepare import obtain
 from longarena.tracks import track_of
 from longarena.tracks.base import Evaluation, Track
 from longarena.tracks.metric import Metric
+from longarena.training.best import check_data, load_best
 from longarena.training.devices import launch
 from longarena.training.folder import RunFolder
 from longarena.training.lengths import score_lengths
@@ -50,9 +51,13 @@ def evaluate_run(
     """Score the best parameters of a run on a split; `decoding` changes how it writes."""
     best = _read_best(folder, decoding or {})
     data = obtain(best.task, default_home(), progress)
+    check_data(best.fingerprint, data, folder)
     examples = best.track.examples(data.split(split), best.task.signature)
     found = best.evaluate(examples, best.recipe.batch_size, progress)
-    return EvaluatedRun(best.track.metric, split_score(found))
+    score = split_score(found)
+    if score is None:
+        raise UserError(f"run {folder.path.name} has no score on {split}: its loss is no number")
+    return EvaluatedRun(best.track.metric, score)
 
 
 def evaluate_lengths(
@@ -73,6 +78,7 @@ class _Best:
     track: Track
     model: nn.Module
     device: torch.device
+    fingerprint: str
 
     def evaluate(self, split: Split, batch_size: int, progress: Progress = SILENT) -> Evaluation:
         return self.track.evaluate(self.model, split, batch_size, self.device, progress)
@@ -89,5 +95,6 @@ def _read_best(folder: RunFolder, decoding: Mapping[str, Value]) -> _Best:
             f"run {folder.path.name} translates nothing; leave out {', '.join(sorted(decoding))}"
         )
     model = track.build(recipe.model, task.signature, recipe.seed)
-    model.load_state_dict(folder.read_best())
-    return _Best(recipe, task, track, devices.setup_module(model), devices.device)
+    found = load_best(model, folder)
+    wrapped = devices.setup_module(model)
+    return _Best(recipe, task, track, wrapped, devices.device, found.state.fingerprint)

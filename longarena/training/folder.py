@@ -1,18 +1,19 @@
 """The folder of a run: runs/<task>/<mixer>/<id>/ with its recipe, log, checkpoints and record."""
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longarena.data.files import write_atomically
+from longarena.data.files import make_way, naming, read_json, write_atomically
 from longarena.errors import UserError, complete
 from longarena.options import Value, parse
 from longarena.recipes.recipe import Recipe
 from longarena.records.answers import Answers, answers_path, read_answers
 from longarena.records.folder import read_record
 from longarena.records.record import Curve, RunRecord
-from longarena.training.checkpoint import Tensors, load_tensors, saved_steps
+from longarena.training.checkpoint import saved_steps
 
 VALID = "valid_"  # what the names of validation scores begin with in the log
 # the names of the log's numbers; one that was not finite is None
@@ -63,9 +64,12 @@ class RunFolder:
         """Read the recipe of the run."""
         path = self.path / "recipe.json"
         try:
-            return parse(Recipe, json.loads(path.read_text()), str(path))
-        except (OSError, json.JSONDecodeError) as error:
+            found = read_json(path)
+        except (OSError, ValueError) as error:
             raise UserError(f"cannot read {path}: {error}") from None
+        if not isinstance(found, dict):
+            raise UserError(f"cannot read {path}: it does not hold a recipe")
+        return parse(Recipe, found, str(path))
 
     def last_step(self) -> int:
         """Return the last step in the log; 0 before the first line."""
@@ -73,16 +77,16 @@ class RunFolder:
 
     def read_log(self) -> list[LogLine]:
         """Read the lines of the log that are whole."""
-        lines = self.log.read_text().splitlines() if self.log.exists() else []
-        return [json.loads(line) for line in lines if _step_of(line) < float("inf")]
+        found = map(_read_line, _lines(self.log))
+        return [line for line in found if line is not None]
 
     def read_curve(self) -> tuple[str, Curve]:
         """Read the metric's name and the validation scores so far off the log."""
         name, pace, points = "", 0.0, []
         for line in self.read_log():
-            pace = line.get("steps_per_second", pace)
+            pace = line.get("steps_per_second") or pace
             found = [key for key in line if key.startswith(VALID) and key != f"{VALID}loss"]
-            if found:
+            if found and line[found[0]] is not None:
                 name = found[0].removeprefix(VALID)
                 points.append((line["step"], line["step"] / pace if pace else 0.0, line[found[0]]))
         steps, seconds, values = ([each[at] for each in points] for at in range(3))
@@ -101,27 +105,19 @@ class RunFolder:
         """Write the recipe of the run."""
         write_atomically(self.path / "recipe.json", recipe.model_dump_json(indent=2) + "\n")
 
-    def read_best(self) -> Tensors:
-        """Read the parameters that did best on validation."""
-        if not self.best.exists():
-            name = self.path.name
-            raise UserError(f"run {name} has not been validated yet; train it further first")
-        try:
-            return load_tensors(self.best)
-        except ValueError as error:
-            raise UserError(
-                f"{self.best} is damaged ({error}); delete {self.path} and train again"
-            ) from None
-
-    def read_record(self) -> RunRecord | None:
-        """Read the record of the run if it has ended."""
+    def read_record(self, recipe: Recipe | None = None) -> RunRecord | None:
+        """Read the record of the run if it has ended; refuse one that is not of its recipe."""
         if not self.record.exists():
             return None
         try:
             record = read_record(self.record)
         except (OSError, ValueError):
-            raise UserError(f"{self.record} is damaged; delete it and train again") from None
-        return record if isinstance(record, RunRecord) else None
+            record = None
+        if not isinstance(record, RunRecord):
+            raise UserError(f"{self.record} is damaged; delete it and train again")
+        if not record.id == record.recipe.id == (recipe or self.read_recipe()).id:
+            raise UserError(f"{self.record} is of another run; delete it and train again")
+        return record
 
     def read_answers(self, record: RunRecord) -> Answers | None:
         """Read the answers that belong to the record of the run, if it has any."""
@@ -137,24 +133,41 @@ class RunFolder:
 
 
 class Log:
-    """One line of JSON per event; lines after the checkpoint of a resumed run are removed."""
+    """One line of JSON per event; lines after the checkpoint of a resumed run are removed.
+
+    It is for people: nothing is decided by it, so a damaged one loses lines and blocks nothing.
+    """
 
     def __init__(self, path: Path, step: int) -> None:
-        lines = path.read_text().splitlines() if path.exists() else []
-        write_atomically(path, "".join(f"{line}\n" for line in lines if _step_of(line) <= step))
+        make_way(path)
+        read = [(line, _read_line(line)) for line in _lines(path)]
+        kept = [line for line, found in read if found is not None and found["step"] <= step]
+        write_atomically(path, "".join(f"{line}\n" for line in kept))
         self._path = path
 
     def write(self, step: int, **values: Value) -> None:
         """Append one line."""
-        with self._path.open("a") as file:
+        with naming(self._path), self._path.open("a") as file:
             file.write(json.dumps({"step": step, **values}) + "\n")
 
 
-def _step_of(line: str) -> float:
+def _lines(log: Path) -> list[str]:
+    # not splitlines, which also cuts at characters that damage may bring
+    return log.read_text(errors="replace").split("\n") if log.is_file() else []
+
+
+def _read_line(line: str) -> LogLine | None:
+    """Read a line of the log; None if it is damaged, or cut off because its writer was killed."""
     try:
-        return float(json.loads(line)["step"])
-    except (ValueError, KeyError, TypeError):
-        return float("inf")  # half a line, from a process that was killed while writing it
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    is_whole = isinstance(found, dict) and type(found.get("step")) is int
+    return found if is_whole and all(map(_is_plain, found.values())) else None
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and math.isfinite(value))
 
 
 def all_runs(runs: Path) -> list[RunFolder]:

@@ -19,6 +19,7 @@ from longarena.recipes.recipe import build_task
 from longarena.seeding import torch_rng
 from longarena.tracks import track_of
 from longarena.tracks.language import Language
+from longarena.training.best import load_best
 from longarena.training.folder import RunFolder
 
 
@@ -97,6 +98,6 @@ def text_generator(
             "choose a run of enwik8 or of a text file"
         )
     model = track.build(recipe.model, signature, recipe.seed)
-    model.load_state_dict(folder.read_best())
+    load_best(model, folder)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return TextGenerator(model.to(device), context or signature.max_length, sampling, seed)

@@ -14,7 +14,7 @@ from longarena.options import Value
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe, build_task
 from longarena.records.answers import Answers, write_answers
-from longarena.records.folder import write_record
+from longarena.records.folder import check_text, write_record
 from longarena.records.lengths import LENGTHS
 from longarena.records.record import (
     Curve,
@@ -28,11 +28,10 @@ from longarena.runtime import machine, peak_resident_bytes, versions
 from longarena.tasks.base import Task, default_home
 from longarena.tasks.prepare import obtain, open_prepared
 from longarena.tracks.base import Evaluation, Level
-from longarena.tracks.metric import Metric
 from longarena.training.devices import first_alone, launch
 from longarena.training.folder import RunFolder
 from longarena.training.lengths import score_lengths
-from longarena.training.run import Host, Run, split_score
+from longarena.training.run import Host, Progressed, Run, split_score
 from longarena.training.stop import stop_requests
 from longarena.training.tensorboard import check_tensorboard
 
@@ -62,7 +61,7 @@ def train(  # noqa: PLR0913 - the one call from outside: everything but the reci
     progress = progress if launched.is_global_zero else SILENT
     with ExitStack() as held:
         prepared = first_alone(launched, lambda: _enter(held, recipe, task, folder, progress))
-        record = folder.read_record()
+        record = folder.read_record(recipe)
         if record is None:
             # the first process has verified the data; once is enough
             data = prepared or open_prepared(task, default_home(), verify=False)
@@ -78,7 +77,7 @@ def _enter(
 ) -> Dataset | None:
     """Lock a run; unless it has ended, prepare its data and write its recipe."""
     held.enter_context(lock(folder))
-    return None if folder.read_record() else begin(recipe, task, folder, progress)
+    return None if folder.read_record(recipe) else begin(recipe, task, folder, progress)
 
 
 def lock(folder: RunFolder) -> AbstractContextManager[None]:
@@ -103,7 +102,9 @@ def _train(run: Run, task: Task, data: Dataset) -> RunRecord:
     if run.devices.is_global_zero:
         if answers is not None:
             write_answers(run.folder.answers, answers)
-        write_atomically(run.folder.record, record.model_dump_json(indent=2) + "\n")
+        text = record.model_dump_json(indent=2) + "\n"
+        check_text(text, record)
+        write_atomically(run.folder.record, text)
     return record
 
 
@@ -117,19 +118,22 @@ def _conclude(
     examples = track.examples(data.split("test"), task.signature)
     found, test, late = None, None, None
     if status != "diverged":
-        run.learner.model.load_state_dict(run.folder.read_best())
+        if run.best is None:
+            raise RuntimeError("a run that has not diverged was validated at its last step")
+        run.learner.model.load_state_dict(run.best.tensors)
         found = tester.evaluate(
             run.learner.wrapped, examples, recipe.batch_size, run.devices.device, run.progress
         )
         test = split_score(found)
-        late = late_training(run.folder, track.metric, level)
+    if test is None:
+        found, status = None, "diverged"
+    else:
+        late = late_training(state, level)
         # answers can be better than a constant one although the loss hardly is
         is_lost = has_collapsed(late) and not is_significant(
             track.metric, test.value, level.score, test.error
         )
         status = "collapsed" if is_lost else status
-    if test is not None and not math.isfinite(test.loss):
-        found, test, late, status = None, None, None, "diverged"
     answers = Answers(found.scores, found.answers, found.texts) if found else None
     # before the details, which are not part of training
     peak_bytes = peak_resident_bytes()
@@ -188,17 +192,17 @@ def _details(run: Run, task: Task, test: Split, found: Evaluation) -> dict[str, 
     return details
 
 
-def late_training(folder: RunFolder, metric: Metric, level: Level) -> LateTraining | None:
-    """Read how training ended off the log; None if no step was logged."""
-    lines = [line for line in folder.read_log() if "loss" in line]
-    late = lines[math.floor(LATE * len(lines)) :]
-    if not late:
+def late_training(state: Progressed, level: Level) -> LateTraining | None:
+    """Say how training ended; None if no step was logged."""
+    start = math.floor(LATE * len(state.losses))
+    losses, scores = state.losses[start:], state.scores[start:]
+    if not losses:
         return None
-    scores = [line[metric.name] for line in late]
+    known = [score for score in scores if score is not None]
     return LateTraining(
-        value=None if None in scores else float(np.mean(scores)),
-        loss=float(np.mean([line["loss"] for line in late])),
-        first_loss=lines[0]["loss"],
+        value=float(np.mean(known)) if len(known) == len(scores) else None,
+        loss=float(np.mean(losses)),
+        first_loss=state.losses[0],
         level_loss=level.loss,
     )
 

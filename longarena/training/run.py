@@ -24,7 +24,8 @@ from longarena.tasks.base import Task
 from longarena.tracks.base import Evaluation
 from longarena.tracks.tally import Tally
 from longarena.training import checkpoint
-from longarena.training.checkpoint import Checkpoint
+from longarena.training.best import PREFIX, Best, BestState, check_data
+from longarena.training.checkpoint import Checkpoint, check_fit
 from longarena.training.devices import Devices
 from longarena.training.folder import VALID, Log, RunFolder
 from longarena.training.optimiser import load_state_tensors, state_tensors
@@ -37,11 +38,14 @@ UNTIMED_STEPS = 3
 
 
 class Progressed(BaseModel):
-    """The state of a run, apart from its tensors.
+    """The state of a run, apart from its tensors: everything that its record will be made of.
 
-    `tally` has the sums since the last line of the log.
+    `run` and `fingerprint` say which run it is, and on which data. `tally` has the sums since the
+    last line of the log, `losses` and `scores` the means of all lines.
     """
 
+    run: str
+    fingerprint: str
     step: int = 0
     tally: list[float] = Tally.zero().numbers
     timed_steps: int = 0
@@ -52,6 +56,8 @@ class Progressed(BaseModel):
     curve_steps: list[int] = []
     curve_seconds: list[float] = []
     curve_values: list[float] = []
+    losses: list[float] = []
+    scores: list[float | None] = []
 
     @property
     def steps_per_second(self) -> float:
@@ -90,7 +96,7 @@ class Run:
         self, host: Host, recipe: Recipe, task: Task, folder: RunFolder, data: Dataset
     ) -> None:
         self.devices, self.progress = host.devices, host.progress
-        self.recipe, self.folder = recipe, folder
+        self.recipe, self.folder, self.data = recipe, folder, data
         self.learner = build_learner(recipe, task.signature, self.devices)
         track, signature = self.learner.track, task.signature
         self.metric = track.metric
@@ -100,6 +106,7 @@ class Run:
         )
         # of how many checkpoints the best parameters are the mean, if they are one
         self.num_averaged = 0
+        self.best: Best | None = None
         self.state = self._resume()
         # it stays on the device until it is read, so that no step waits for it
         self.tally = Tally.read(self.state.tally, self.devices.device)
@@ -185,6 +192,8 @@ class Run:
         )
         if not math.isfinite(loss):
             return None
+        state.losses.append(loss)
+        state.scores.append(score if is_scored and math.isfinite(score) else None)
         shown = f" {metric.name} {metric.write_with_unit(score)}" if is_scored else ""
         return f"loss {loss:.3f}{shown} {state.tokens_per_second:,.0f} tokens/s"
 
@@ -198,7 +207,7 @@ class Run:
             learner.wrapped, self.valid, self.recipe.batch_size, self.devices.device
         )
         score = split_score(found)
-        if not math.isfinite(score.loss):
+        if score is None:
             return False
         self._tell(**{f"{VALID}{metric.name}": score.value, f"{VALID}loss": score.loss})
         state.curve_steps.append(state.step)
@@ -218,7 +227,8 @@ class Run:
         found = learner.track.evaluate(
             learner.wrapped, self.valid, self.recipe.batch_size, self.devices.device
         )
-        if self._keep_if_best(split_score(found)):
+        score = split_score(found)
+        if score is not None and self._keep_if_best(score):
             self.num_averaged = number
 
     def _keep_if_best(self, score: SplitScore) -> bool:
@@ -227,10 +237,18 @@ class Run:
         if state.best is not None and not self.metric.is_better(score.value, state.best.value):
             return False
         state.best, state.best_step = score, state.step
-        if self.devices.is_global_zero:
-            checkpoint.save_tensors(self.folder.best, self.learner.model.state_dict())
-        self.devices.barrier()
+        self._keep_best()
         return True
+
+    def _keep_best(self) -> None:
+        """Keep a copy of the parameters, and write it."""
+        state, model = self.state, self.learner.model
+        copies = {key: value.detach().cpu().clone() for key, value in model.state_dict().items()}
+        origin = BestState(run=state.run, fingerprint=state.fingerprint, step=state.step)
+        self.best = Best(origin, copies)
+        if self.devices.is_global_zero:
+            self.best.write(self.folder.best)
+        self.devices.barrier()
 
     def _sum(self, tally: Tally) -> Tally:
         """Add up the tallies of all processes."""
@@ -249,30 +267,61 @@ class Run:
         model, optimiser = self.learner.model, self.learner.optimiser
         tensors = {f"model/{key}": value for key, value in model.state_dict().items()}
         tensors |= {f"optimiser/{key}": value for key, value in state_tensors(optimiser).items()}
+        best = self.best.tensors if self.best else {}
+        tensors |= {f"{PREFIX}{key}": value for key, value in best.items()}
         moment = Checkpoint(state.step, tensors, state.model_dump(mode="json"))
         checkpoint.save(self.folder.checkpoints, moment, self.recipe.average_checkpoints)
 
     def _resume(self) -> Progressed:
         """Go on from the newest intact checkpoint, or from the start."""
-        found = checkpoint.latest(self.folder.checkpoints, self.progress)
+        found = checkpoint.latest(self.folder.checkpoints, self.progress, self._load)
         if found is None:
-            return Progressed()
-        tensors: dict[str, dict[str, Tensor]] = {"model": {}, "optimiser": {}}
-        for key, value in found.tensors.items():
-            kind, _, name = key.partition("/")
-            tensors[kind][name] = value
-        self.learner.model.load_state_dict(tensors["model"])
-        load_state_tensors(self.learner.optimiser, tensors["optimiser"])
+            return Progressed(run=self.recipe.id, fingerprint=self.data.fingerprint)
+        check_data(found.fingerprint, self.data, self.folder)
         self.progress.say(f"resuming {self.recipe.id} from step {found.step}")
-        state = Progressed.model_validate(found.state)
+        if self.devices.is_global_zero:
+            self._recover_best()
         # the first process keeps the sums of all
         nothing = {"tally": Tally.zero().numbers}
-        return state if self.devices.is_global_zero else state.model_copy(update=nothing)
+        return found if self.devices.is_global_zero else found.model_copy(update=nothing)
+
+    def _load(self, found: Checkpoint) -> Progressed:
+        """Take over a checkpoint; raise ValueError, and change no parameter, if it does not fit."""
+        state = Progressed.model_validate(found.state)
+        if (state.run, state.step) != (self.recipe.id, found.step):
+            raise ValueError(f"it is of step {state.step} of run {state.run}")
+        tensors: dict[str, dict[str, Tensor]] = {"model": {}, "optimiser": {}, "best": {}}
+        for key, value in found.tensors.items():
+            kind, _, name = key.partition("/")
+            tensors.setdefault(kind, {})[name] = value
+        model = self.learner.model
+        check_fit(model.state_dict(), tensors["model"])
+        best = Best.of(found) if state.best else None
+        if best:
+            check_fit(model.state_dict(), best.tensors)
+        load_state_tensors(self.learner.optimiser, tensors["optimiser"])
+        model.load_state_dict(tensors["model"])
+        self.best = best
+        return state
+
+    def _recover_best(self) -> None:
+        """Write the best parameters again if their file is damaged, or of a later step."""
+        if self.best is None:
+            return
+        try:
+            is_there = Best.read(self.folder.best).state == self.best.state
+        except (OSError, ValueError) as error:
+            self.progress.say(f"{self.folder.best} is damaged ({error}); written again")
+            is_there = False
+        if not is_there:
+            self.best.write(self.folder.best)
 
 
-def split_score(found: Evaluation) -> SplitScore:
-    """Turn the evaluation of a split into a score for the record."""
+def split_score(found: Evaluation) -> SplitScore | None:
+    """Turn the evaluation of a split into a score for the record; None if it is no number."""
     *_, weight, examples = found.tally.numbers
+    if not all(map(math.isfinite, (found.value, found.error, found.tally.mean_loss))):
+        return None
     return SplitScore(
         value=found.value,
         error=found.error,

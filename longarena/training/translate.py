@@ -16,6 +16,7 @@ from longarena.tasks.base import default_home
 from longarena.tasks.prepare import open_prepared
 from longarena.tracks import track_of
 from longarena.tracks.translation import Translation
+from longarena.training.best import load_best
 from longarena.training.folder import RunFolder
 
 BATCH_SIZE = 32
@@ -68,7 +69,7 @@ def translator(folder: RunFolder, decoding: Mapping[str, Value] | None = None) -
         )
     chosen = parse(Decoding, recipe.decoding.model_dump() | dict(decoding or {}), "decoding")
     model = track.build(recipe.model, task.signature, recipe.seed)
-    model.load_state_dict(folder.read_best())
+    load_best(model, folder)
     data = open_prepared(task, default_home(), verify=False)
     if not isinstance(data, ParallelDataset):
         raise TypeError("only a dataset of pairs of sentences has a tokeniser")

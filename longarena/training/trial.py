@@ -74,7 +74,7 @@ def try_until(
     """Bring the run of a recipe to a step at which it validates; its test split is not read."""
     folder, task = RunFolder.of(runs, recipe), build_task(recipe)
     with lock(folder):
-        record = folder.read_record()
+        record = folder.read_record(recipe)
         if record is not None:
             return Trial.of_record(record)
         data = begin(recipe, task, folder, progress)

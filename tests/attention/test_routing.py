@@ -212,7 +212,9 @@ def test_a_stopped_run_ends_like_an_unbroken_one(tmp_path):
     for name in ("unbroken", "broken"):
         train(recipe, tmp_path / name)
     unbroken, broken = (
-        latest(RunFolder.of(tmp_path / name, recipe).checkpoints, SILENT).tensors
+        latest(
+            RunFolder.of(tmp_path / name, recipe).checkpoints, SILENT, lambda found: found.tensors
+        )
         for name in ("unbroken", "broken")
     )
     assert any("centroids" in key for key in unbroken)

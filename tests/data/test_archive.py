@@ -43,6 +43,15 @@ def test_links_and_folders_are_passed_over(tmp_path):
     assert read(path) == {}
 
 
+def test_a_folder_is_read_without_what_its_links_bring_in(tmp_path):
+    tree = write_tree(tmp_path / "tree", MEMBERS)
+    (tmp_path / "secret").write_text("a key")
+    (tree / "a" / "link.txt").symlink_to(tmp_path / "secret")
+    (tree / "a" / "near.txt").symlink_to("one.txt")
+    (tree / "up").symlink_to(tmp_path, target_is_directory=True)
+    assert read(tree) == MEMBERS | {"a/near.txt": MEMBERS["a/one.txt"]}
+
+
 def test_a_path_that_leads_outside_is_only_a_name(tmp_path):
     path = write_tar(tmp_path / "evil.tar.gz", {"../../outside.txt": b"x"})
     assert read(path) == {"../../outside.txt": b"x"}

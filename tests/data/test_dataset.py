@@ -65,8 +65,31 @@ def test_a_missing_file_is_noticed(tmp_path):
 def test_a_store_of_another_format_is_refused(tmp_path):
     path = write(tmp_path / "toy") / "dataset.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
-    with pytest.raises(UserError, match="format 99"):
+    with pytest.raises(UserError, match="format: "):
         Dataset(tmp_path / "toy")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "3",
+        "{}",
+        "[" * 5000,
+        '{"format": 1}',
+        '{"format": 1, "facts": [], "num_sequences": 1, "sizes": {}, "fingerprint": ""}',
+        '{"format": 1, "facts": {}, "num_sequences": 9, "sizes": {}, "fingerprint": ""}',
+        '{"format": 1, "facts": {}, "num_sequences": 1, "sizes": {"../a": 1}, "fingerprint": ""}',
+        '{"facts": {}, "num_sequences": 1, "tokens": 3, "sizes": {}, "fingerprint": ""}',
+        '{"format": ' + "9" * 5000 + "}",
+    ],
+)
+@pytest.mark.parametrize("verify", [True, False])
+def test_whatever_a_dataset_says_of_itself_is_checked(tmp_path, text, verify):
+    (write(tmp_path / "toy") / "dataset.json").write_text(text)
+    with pytest.raises(UserError, match="is damaged") as refused:
+        Dataset(tmp_path / "toy", verify=verify)
+    assert "\n" not in str(refused.value)
 
 
 def test_a_writer_that_fails_leaves_nothing_new_and_keeps_what_was_there(tmp_path):

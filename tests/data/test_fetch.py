@@ -1,5 +1,7 @@
 import hashlib
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -131,12 +133,15 @@ def test_without_network_the_line_says_what_to_fetch(tmp_path):
             fetch(Download(address, None), tmp_path, SILENT)
 
 
-def test_a_second_process_is_told_of_the_first(server, tmp_path):
-    with (
-        locked(tmp_path / ".data.tar.gz.lock", ""),
-        pytest.raises(UserError, match="being downloaded already"),
-    ):
-        fetch(server.download, tmp_path, SILENT)
+def test_a_second_process_waits_for_the_first(server, tmp_path):
+    said = threading.Event()
+    progress = type("Told", (type(SILENT),), {"say": lambda self, line: said.set()})()
+    with ThreadPoolExecutor() as pool:
+        with locked(tmp_path / ".data.tar.gz.lock", ""):
+            second = pool.submit(fetch, server.download, tmp_path, progress)
+            assert said.wait(60)
+            assert not second.done()
+        assert second.result().exists()
 
 
 def test_the_bar_counts_what_came_earlier(server, tmp_path):

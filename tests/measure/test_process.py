@@ -45,10 +45,17 @@ def test_an_allocation_beyond_the_limit_fails_whatever_the_mixer_prints(fork_ser
         assert process.ask(TURN).status == "out of memory"
 
 
-def test_a_killed_worker_counts_as_out_of_memory(fork_server):
+@pytest.mark.parametrize(("kills", "status"), [(0, "failed"), (1, "out of memory")])
+def test_of_a_killed_worker_is_said_what_is_known(fork_server, monkeypatch, kills, status):
     with worker(fork_server, "Plain") as process:
         os.kill(process.pid, signal.SIGKILL)
-        assert process.ask(TURN).status == "out of memory"
+        known = process._kills_before + kills
+        # the package has a function `measure`, which hides the folder from a dotted name
+        module = sys.modules["longarena.measure.process"]
+        monkeypatch.setattr(module, "kills_by_full_memory", lambda: known)
+        answer = process.ask(TURN)
+    assert answer.status == status
+    assert "killed by signal 9 (SIGKILL)" in answer.reason
 
 
 def test_a_worker_that_takes_too_long_is_ended(fork_server):

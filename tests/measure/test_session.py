@@ -2,16 +2,20 @@
 
 import subprocess
 import sys
+import threading
 from statistics import median
 
 import pytest
 from measure.own_mixers import HOG_BYTES, SLOW_PRODUCTS
 
+from longarena.data.files import locked
 from longarena.errors import UserError
 from longarena.measure import Shape, measure
+from longarena.measure.candidate import Target
 from longarena.measure.limits import PRODUCT_FLOPS
-from longarena.measure.session import default_session
+from longarena.measure.session import _Run, default_session
 from longarena.measure.speed import StoppingRule
+from longarena.progress import Progress
 from longarena.records.folder import read_records
 
 SHAPE = Shape(width=16, depth=1, num_heads=2, mlp_width=16)
@@ -152,3 +156,17 @@ def test_a_mechanism_that_takes_too_long_is_a_result(tmp_path):
     assert (record.status, record.metrics) == ("timed out", None)
     assert "no answer within 2 s" in record.reason
     assert read_records(tmp_path).measurements == [record]
+
+
+def test_a_second_process_in_a_session_waits_for_the_first(tmp_path, monkeypatch):
+    said, measured = threading.Event(), threading.Event()
+    progress = type("Told", (Progress,), {"say": lambda self, line: said.set()})()
+    monkeypatch.setattr(_Run, "complete", lambda self, targets: measured.set() or [])
+    target = Target("a/b", SHAPE.with_mixer("linear", {}), 0, 64, 2, ("train",))
+    second = threading.Thread(target=_Run(tmp_path, StoppingRule(), progress).of, args=([target],))
+    with locked(tmp_path / ".a.b.lock", "unused"):
+        second.start()
+        assert said.wait(60)
+        assert not measured.is_set()
+    second.join()
+    assert measured.is_set()

@@ -129,7 +129,7 @@ def test_the_span_of_a_run_is_what_every_sample_gives_by_itself(tmp_path, poolin
 
     task = build_task(recipe)
     model = track_of(task.signature).build(recipe.model, task.signature, recipe.seed).eval()
-    model.load_state_dict(load_tensors(folder.best))
+    model.load_state_dict(load_tensors(folder.best).tensors)
     valid = obtain(task, default_home(), SILENT).split("valid")
     rows = assemble(valid, np.arange(len(valid))).ids[:, 0]
     lengths = [int((row > 0).sum()) for row in rows]

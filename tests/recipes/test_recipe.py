@@ -20,6 +20,33 @@ def test_the_id_is_the_same_on_every_machine_and_after_json(recipe):
     assert again.id == recipe.id
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        f"seed={10**17}",
+        f"seed={2**53}",
+        f"seed={'9' * 5000}",
+        f"steps={10**18}",
+        "optimiser.rate=Infinity",
+        "optimiser.rate=NaN",
+        "model.dropout=NaN",
+        f"task.max_length={10**17}",
+        f"model.width={10**30}",
+        "seed=" + "[" * 5000,
+    ],
+    ids=lambda change: change[:30],
+)
+def test_a_number_that_no_record_could_be_read_with_is_refused(recipe, change):
+    with pytest.raises(UserError) as refused:
+        override(recipe, [change])
+    assert len(str(refused.value)) < 300
+
+
+def test_a_seed_that_is_too_large_is_refused_by_a_preset():
+    with pytest.raises(UserError, match="recipe: seed = 100000000000000000: "):
+        preset("listops", "linear", seed=10**17)
+
+
 def test_whatever_differs_gives_another_id(recipe):
     changes = ["seed=1", "steps=7", "model.depth=3", "task.max_length=200", "optimiser.rate=0.1"]
     assert len({override(recipe, [change]).id for change in changes} | {recipe.id}) == 6

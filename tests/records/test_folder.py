@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from training.runs import small_recipe
 
-from longarena.records.folder import read_records, record_path, write_record
+from longarena.errors import UserError
+from longarena.records.folder import find_run_record, read_records, record_path, write_record
+from longarena.records.parsing import MAX_BYTES
 from longarena.records.record import Curve, RunMetrics, RunRecord, SplitScore
 from longarena.runtime import machine, versions
 from longarena.tracks.metric import ACCURACY
@@ -63,6 +65,46 @@ def test_a_file_that_is_no_record_is_named_and_left_out(tmp_path):
     assert all("\n" not in reason for reason in found.unreadable.values())
 
 
+def test_a_record_is_written_once_and_never_overwritten(tmp_path):
+    path = write_record(tmp_path, record())
+    assert write_record(tmp_path, record()) == path
+    before = path.read_bytes()
+    again = write_record(tmp_path, record(finished_at="2027-01-01T00:00:00+00:00"))
+    assert again.name.startswith(f"{path.stem}-")
+    assert path.read_bytes() == before
+    assert len(read_records(tmp_path).runs) == 2
+
+
+def test_what_lies_where_a_record_belongs_is_left_alone(tmp_path):
+    path = record_path(tmp_path, record())
+    path.mkdir(parents=True)
+    assert write_record(tmp_path, record()) != path
+    assert read_records(tmp_path).runs == [record()]
+
+
+def test_a_record_that_could_not_be_read_back_is_not_written(tmp_path):
+    metrics = record().metrics.model_copy(update={"steps_per_second": float("inf")})
+    with pytest.raises(UserError, match="could not be read back"):
+        write_record(tmp_path, record(metrics=metrics))
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_record_is_found_by_its_recipe_and_trusted_only_if_it_is_its_own(tmp_path):
+    recipe = small_recipe()
+    other = small_recipe("linear", "seed=1")
+    path = write_record(tmp_path, record(recipe=other))
+    assert path.stem == recipe.id, "it says to be the run of a recipe that it does not hold"
+    assert find_run_record(tmp_path, recipe) is None
+    write_record(tmp_path, record())
+    assert find_run_record(tmp_path, recipe) == record()
+
+
+def test_a_file_that_is_far_too_large_is_not_read(tmp_path):
+    with (tmp_path / "large.json").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    assert "more than a record has" in next(iter(read_records(tmp_path).unreadable.values()))
+
+
 def test_a_folder_that_is_not_there_holds_nothing(tmp_path):
     assert read_records(tmp_path / "nowhere").runs == []
 
@@ -96,6 +138,17 @@ def with_value(path, value, *keys):
         (("status",), '"unheard of"'),
         (("more\n\u001b[31m",), "1"),
         (("curve", "steps"), "[" * 5000 + "]" * 5000),
+        (("metrics", "test", "value"), "1.5"),
+        (("metrics", "test", "examples"), "0"),
+        (("metrics", "test", "weight"), "0"),
+        (("metrics", "test", "error"), "-1"),
+        (("metrics", "steps_per_second"), "-1"),
+        (("metrics", "padding_share"), "2"),
+        (("recipe", "seed"), "100000000000000000"),
+        (("recipe", "task", "options"), '{"x": [1e999]}'),
+        (("id",), '""'),
+        (("id",), f'"{"x" * 300}"'),
+        (("recipe", "model", "mixer"), f'"{"x" * 300}"'),
     ],
 )
 def test_a_record_with_a_value_that_cannot_be_is_named_and_left_out(tmp_path, keys, value):

@@ -1,11 +1,14 @@
 import json
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from cli.commands import call
 from records.test_folder import record
 from training.runs import small_recipe
 
 from longarena.findings.scores import score_table
+from longarena.records.answers import Answers, answers_path, read_answers
 from longarena.records.folder import read_records, record_path, write_record
 from longarena.records.merge import merge
 from longarena.records.record import FailureRecord
@@ -98,6 +101,51 @@ def test_what_is_damaged_is_named_and_neither_taken_nor_overwritten(folders):
     assert [path.name for path in merged.unreadable] == ["bad.json"]
     assert damaged.read_text() == "half a rec"
     assert read_records(ours).runs == [record()]
+
+
+def test_merges_at_the_same_time_lose_nothing(tmp_path):
+    sources = [tmp_path / f"friend-{number}" for number in range(4)]
+    for number, source in enumerate(sources):
+        for day in range(1, 4):
+            at = f"2026-03-0{day}T00:00:00+00:00"
+            write_record(source, scored(0.1 * number, at))
+            write_record(source, record(id=f"day-{day}", finished_at=f"{at}{number}"))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda source: merge(source, tmp_path / "ours"), sources))
+    found = read_records(tmp_path / "ours")
+    assert len(found.runs) == 4 * 6
+    assert not found.unreadable
+
+
+def test_nothing_comes_in_from_outside_of_the_folder(folders):
+    theirs, ours = folders
+    secret = theirs.with_name("secret")
+    secret.write_text("a key")
+    path = write_record(theirs, record(answers="0" * 16))
+    answers_path(path).symlink_to(secret)
+    (theirs / "linked.json").symlink_to(write_record(theirs.with_name("mine"), record(id="mine")))
+    merged = merge(theirs, ours)
+    assert [each.name for each in merged.unreadable] == ["linked.json"]
+    assert not list(ours.rglob("*.npz"))
+
+
+def test_answers_come_along_if_they_are_those_of_the_record(folders):
+    theirs, ours = folders
+    answers = Answers(np.ones(3, np.float32), np.arange(3))
+    write_record(theirs, record(answers=answers.digest), answers)
+    other = write_record(theirs, record(id="other", answers="0" * 16), answers)
+    assert answers_path(other).exists()
+    merge(theirs, ours)
+    (kept,) = ours.rglob("*.npz")
+    assert read_answers(kept).digest == answers.digest
+
+
+def test_a_record_under_the_id_of_another_recipe_is_named(folders, run):
+    _, ours = folders
+    write_record(ours, record(id="another"))
+    code, output, _ = run("store", "check", str(ours))
+    assert code == 1
+    assert f"its id is not that of its recipe, {record().id}" in output
 
 
 @pytest.mark.slow

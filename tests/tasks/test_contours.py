@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from longarena.tasks.generate.contours import image, scene
+from longarena.tasks.pathfinder import MEETINGS
 
 # of LRA_FACTS: paddle length, margins, seed distance, marker radius, continuity, short paths
 FACTS = {
@@ -167,3 +168,17 @@ def test_an_image_depends_on_its_number_and_seed_only():
     others = [image(32, 14, 5, 6), image(32, 14, 6, 7), image(32, 9, 5, 7)]
     np.testing.assert_array_equal(image(32, 14, 5, 7)[0], pixels)
     assert not any(np.array_equal(pixels, other) for other, _ in others)
+
+
+@pytest.mark.parametrize("kind", MEETINGS)
+def test_the_card_says_how_often_long_paths_end_on_each_other(kind):
+    close = same = 0
+    for index in range(1000):
+        shown = scene(*kind, 1, index)
+        paths = [shown.chains == chain for chain in range(2)]
+        along = [np.linspace(shown.tails[on], shown.heads[on], 9).reshape(-1, 2) for on in paths]
+        ends = [shown.heads[on][-1] for on in paths]
+        gaps = [np.linalg.norm(along[1 - i] - ends[i], axis=1).min() for i in range(2)]
+        close += min(gaps) < 0.5
+        same += np.abs(ends[0] - ends[1]).max() < 0.5
+    assert (close, same) == MEETINGS[kind]

@@ -157,7 +157,7 @@ class Trap:
         ({b"labels": [1]}, "has no data"),
         ({b"data": np.zeros((1, 3071), np.uint8), b"labels": [1]}, "has no data of 3072"),
         ({b"data": np.zeros((1, 3072)), b"labels": [1]}, "has no data of 3072"),
-        ({b"data": np.zeros((1, 3072), np.uint8)}, "are not 1 labels"),
+        ({b"data": np.zeros((1, 3072), np.uint8)}, "has no list of labels"),
         ({b"data": np.zeros((1, 3072), np.uint8), b"labels": [12]}, "labels outside"),
     ],
 )

@@ -11,6 +11,7 @@ from longarena.data import fetch as fetch_module
 from longarena.data.archive import reading
 from longarena.data.download import Download
 from longarena.errors import UserError
+from longarena.progress import Progress
 from longarena.tasks import build
 from longarena.tasks.base import default_home
 from longarena.tasks.listing import listing
@@ -185,26 +186,39 @@ def test_a_full_disk_leaves_what_was_there(home, tmp_path):
     assert after.fingerprint == before.fingerprint
 
 
-def test_a_second_process_is_refused_and_the_first_ends_well(home, mini, monkeypatch):
+class Told(Progress):
+    """Keeps what is said, and has somebody go on when it was."""
+
+    def __init__(self, go_on):
+        self.go_on, self.lines = go_on, []
+
+    def say(self, line):
+        self.lines.append(line)
+        self.go_on.set()
+
+
+def test_a_second_process_waits_for_the_first_and_takes_what_it_prepared(home, mini, monkeypatch):
     started, go_on = threading.Event(), threading.Event()
     read = Retrieval.read
 
     def slow_read(task, source):
         started.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return read(task, source)
 
     monkeypatch.setattr(Retrieval, "read", slow_read)
     first = threading.Thread(target=prepare, args=(build("retrieval", {}), home, mini))
     first.start()
     try:
-        assert started.wait(10)
+        assert started.wait(60)
         assert [each.state for each in listing(home)] == ["being prepared"]
-        with pytest.raises(UserError, match="being prepared by another process"):
-            prepare(build("retrieval", {}, data="aan-mini"), home, mini)
+        told = Told(go_on)
+        second = prepare(build("retrieval", {}, data="aan-mini"), home, mini, told)
     finally:
         go_on.set()
         first.join()
+    assert told.lines == [f"waiting for another process that prepares {home}/retrieval/v1"]
+    assert second.facts["data"] == "aan-mini"
     assert [each.state for each in listing(home)] == ["complete"]
 
 
@@ -219,7 +233,7 @@ def test_a_damaged_store_is_refused_and_listed(home, mini):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda about: about | {"format": 0}, "format 0 instead of"),
+        (lambda about: about | {"format": 0}, "format: "),
         (lambda about: about | {"facts": {}}, "holds other data than its name says"),
     ],
 )

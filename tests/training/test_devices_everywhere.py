@@ -75,7 +75,7 @@ def outcome(runs, recipe):
     """The training losses, and all that is in the best parameters."""
     folder = RunFolder.of(runs, recipe)
     lines = [json.loads(line) for line in folder.log.read_text().splitlines()]
-    return [line["loss"] for line in lines if "loss" in line], load_tensors(folder.best)
+    return [line["loss"] for line in lines if "loss" in line], load_tensors(folder.best).tensors
 
 
 def assert_alike(found, expected):

@@ -200,7 +200,7 @@ def forget_the_end(folder):
 
 
 def last_tensors(folder):
-    return load_tensors(folder.checkpoints / "step-00000012.safetensors")
+    return load_tensors(folder.checkpoints / "step-00000012.safetensors").tensors
 
 
 @pytest.mark.parametrize("kind", OPTIMISERS)

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
+from pydantic import ValidationError
+
 from longarena import attention, tasks
 from longarena.errors import UserError, unknown
-from longarena.options import Value
+from longarena.options import Value, refusal
 from longarena.recipes.presets.cpu import cpu
 from longarena.recipes.presets.outside import is_outside
 from longarena.recipes.presets.own import own
@@ -50,7 +52,10 @@ def preset(
     if name not in PRESETS:
         raise unknown("preset", name, PRESETS)
     attention.check(mixer)
-    recipe = PRESETS[name](task, mixer, seed)
+    try:
+        recipe = PRESETS[name](task, mixer, seed)
+    except ValidationError as error:  # a seed or a name that no record could hold
+        raise refusal(error, "recipe") from None
     if recipe is None:
         raise _none(name, task, mixer)
     return _completed(recipe, data, options) if is_outside(task) else recipe

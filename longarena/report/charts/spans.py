@@ -20,7 +20,10 @@ BAR_HEIGHT = 18
 
 def draw_spans(found: Findings) -> Spec | None:
     """Draw a bar per mechanism and task; pointing at one tells its share of the sequence."""
-    bars = [_bar(records) for records in group(found.records.spans, _place_of).values()]
+    # where a run was looked at twice, the later record counts
+    ordered = sorted(found.records.spans, key=lambda record: record.finished_at)
+    latest = list({(record.id, *_place_of(record)): record for record in ordered}.values())
+    bars = [_bar(records) for records in group(latest, _place_of).values()]
     bars = sorted(bars, key=lambda bar: (str(bar["task"]), -float(bar["span"])))
     return _spec(bars) if bars else None
 

@@ -26,9 +26,10 @@ from longarena.report.charts.chart import Chart
 from longarena.report.findings import Findings
 from longarena.report.links import RunLine
 from longarena.report.page.environment import asset, day, environment, machine_line, policy
-from longarena.report.page.runs import write_run_pages
+from longarena.report.page.runs import Pages, run_pages, write_run_pages
 from longarena.report.page.samples import Sample, samples
 from longarena.report.patterns.pictures import Plate, gallery
+from longarena.report.showable import shown
 from longarena.report.tables.beside import beside_costs, beside_scores, beside_session
 from longarena.report.tables.costs import (
     growth_table,
@@ -53,13 +54,22 @@ COSTS = (speed_table, memory_table, prediction_table, growth_table, limit_table)
 def write_page(records: Records, out: Path, refresh_seconds: int | None = None) -> Path:
     """Write `out`/index.html and the pages of the runs, and return the path of the former.
 
-    With `refresh_seconds` the page loads itself again, for a reader who watches a sweep.
+    With `refresh_seconds` the page loads itself again, for a reader who watches a sweep. A record
+    that cannot be shown is listed among the unreadable ones, here and in `records`.
     """
-    found = Findings.of(records)
-    write_run_pages(found.lines, out)
+    # the tables first: they take milliseconds, and most of what can go wrong is in them
+    (pages, _), kept = shown(records, _pages_and_tables)
+    index, kept = shown(kept, lambda some: render_findings(Findings.of(some), refresh_seconds))
+    records.unreadable.update(kept.unreadable)
+    write_run_pages(pages, out)
     path = out / "index.html"
-    write_atomically(path, render_findings(found, refresh_seconds))
+    write_atomically(path, index)
     return path
+
+
+def _pages_and_tables(records: Records) -> tuple[Pages, dict[str, object]]:
+    found = Findings.of(records)
+    return run_pages(found.lines), _tables(found)
 
 
 def render(records: Records) -> str:

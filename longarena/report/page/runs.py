@@ -21,6 +21,8 @@ from longarena.report.links import AnyRun, RunLine
 from longarena.report.page.curve import Drawing, draw_curve
 from longarena.report.page.environment import environment, policy
 
+Pages = Mapping[str, str]
+
 _CONFUSION = TypeAdapter(list[list[int]])
 
 
@@ -32,11 +34,16 @@ class Confusion:
     shares: list[list[float]]
 
 
-def write_run_pages(lines: Sequence[RunLine], out: Path) -> None:
-    """Write the page of every run whose page is missing or out of date."""
+def run_pages(lines: Sequence[RunLine]) -> Pages:
+    """Make the page of every run, by its place."""
     seeds = siblings(lines)
-    for line in lines:
-        path, text = out / line.href, render_run(line, seeds)
+    return {line.href: render_run(line, seeds) for line in lines}
+
+
+def write_run_pages(pages: Pages, out: Path) -> None:
+    """Write every page that is missing or out of date."""
+    for href, text in pages.items():
+        path = out / href
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             write_atomically(path, text)
 

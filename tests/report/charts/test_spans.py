@@ -47,3 +47,9 @@ def test_bars_have_the_colours_of_the_families():
 
 def test_without_records_there_is_no_chart():
     assert spans([]) is None
+
+
+def test_a_run_that_was_looked_at_twice_counts_once():
+    later = span_record("linear", 30.0).model_copy(update={"finished_at": "2026-01-01"})
+    (bar,) = spans([later, span_record("linear", 90.0)])["datasets"]["spans"]
+    assert (bar["span"], bar["runs"]) == (30.0, 1)

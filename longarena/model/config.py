@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from longarena.attention.cards import MixerCard, OwnMixer, card_of
 from longarena.options import Options, Value
 
 # rotary positions are added to no token: the mixers turn queries and keys by them
@@ -21,6 +22,8 @@ class ModelConfig(Options):
     `reversible` layers keep no activations (`reversible.py`); `recompute` keeps only what goes into
     each layer; `mlp_chunks` > 1 runs the MLP on that many pieces of a sequence, one after the
     other, and keeps none of its activations. All three save memory and cost time.
+
+    `own` is what was noted of a mixer from outside (`recipes/recipe.py`).
     """
 
     mixer: str
@@ -38,6 +41,12 @@ class ModelConfig(Options):
     reversible: bool = False
     recompute: bool = False
     mlp_chunks: int = Field(1, gt=0)
+    own: OwnMixer | None = Field(None, repr=False)
+
+    @property
+    def card(self) -> MixerCard:
+        """The card of the mixer, as far as it is known without importing anything."""
+        return card_of(self.mixer, self.own)
 
     @model_validator(mode="after")
     def _heads_divide_the_widths(self) -> "ModelConfig":

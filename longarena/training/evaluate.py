@@ -8,7 +8,7 @@ from torch import nn
 
 from longarena.data.dataset import Split
 from longarena.progress import SILENT, Progress
-from longarena.recipes.recipe import Recipe, build_task
+from longarena.recipes.recipe import Recipe, build_task, note_source
 from longarena.records.lengths import LengthScore
 from longarena.records.record import SplitScore
 from longarena.tasks.base import Task, default_home
@@ -71,7 +71,7 @@ class _Best:
 
 
 def _read_best(folder: RunFolder) -> _Best:
-    recipe = folder.read_recipe()
+    recipe = note_source(folder.read_recipe())
     task, devices = build_task(recipe), launch(recipe)
     track = track_of(task.signature)
     model = track.build(recipe.model, task.signature, recipe.seed)

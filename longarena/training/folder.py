@@ -1,6 +1,7 @@
 """The folder of a run: runs/<task>/<mixer>/<id>/ with its recipe, log, checkpoints and record."""
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,13 @@ class RunFolder:
     @property
     def answers(self) -> Path:
         return answers_path(self.record)
+
+    def forget(self) -> None:
+        """Delete what the run has found and where it stood, so that it starts anew."""
+        for path in (self.record, self.answers, self.log):
+            path.unlink(missing_ok=True)
+        for folder in (self.checkpoints, self.tensorboard):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def read_recipe(self) -> Recipe:
         """Read the recipe of the run."""

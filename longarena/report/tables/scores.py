@@ -6,6 +6,7 @@ what others reach, such as compressors.
 Columns of the preset's own data come first, then the averages over them, then variants.
 
 Choice: a result is the best of its column only if it is better than an answer without a model.
+Choice: what cannot be told from the best of its column is tied with it (`findings/ties.py`).
 Choice: the best average is the best of those over the most tasks.
 """
 
@@ -23,14 +24,17 @@ from longarena.findings.boards import (
     spread_of_averages,
 )
 from longarena.findings.scores import Column as ScoreColumn
+from longarena.findings.scores import Row as Mechanism
 from longarena.findings.scores import Score
+from longarena.findings.ties import ties
 from longarena.report import formatting
 from longarena.report.findings import Findings
 from longarena.report.tables.mechanism import MECHANISM, mechanism
 from longarena.table.table import EMPTY, MISSING, Cell, Column, Row, Table, Tone, Words, slug
 from longarena.tracks.metric import Metric
 
-COLLAPSED, CHANCE = "collapsed", "chance"
+COLLAPSED, CHANCE, TIED_NOTE = "collapsed", "chance", "tied"
+TIED = "not told apart from the best by the answers to the same test examples (95 %, all pairs)"
 ABOVE_LEVEL = "better than an answer without a model by three standard errors"
 # more than any average differs from another, so that those of more tasks come first
 TASK_STEP = 1e6
@@ -58,6 +62,7 @@ def board_tables(found: Findings) -> list[BoardTables]:
     pairs = []
     for board in found.boards:
         name = f"scores-{board.suite.name}-{slug(board.preset)}"
+        name += "-changed" if board.changes else ""
         name += "-tuned" if board.tuning.words else ""
         counts[name] = counts.get(name, 0) + 1
         name += f"-{counts[name]}" if counts[name] > 1 else ""
@@ -84,9 +89,12 @@ class _Layout:
     variants: list[ScoreColumn]
     best: Mapping[ScoreColumn, float | None]
     best_averages: Mapping[int, Average | None]
+    tied: Mapping[ScoreColumn, frozenset[Mechanism]]
 
     @classmethod
-    def of(cls, board: Board, lines: Sequence[Line], *, has_best: bool) -> "_Layout":
+    def of(
+        cls, found: Findings, board: Board, lines: Sequence[Line], *, has_best: bool
+    ) -> "_Layout":
         columns, averages = board.columns_of(lines), _averages(board)
         own = [column for column in columns if has_own_data(column)]
         return cls(
@@ -96,6 +104,7 @@ class _Layout:
             variants=[column for column in columns if column not in own],
             best={column: board.best(column) for column in columns} if has_best else {},
             best_averages={at: _best_average(board, at) for at in averages} if has_best else {},
+            tied={column: _ties(found, board, column) for column in columns} if has_best else {},
         )
 
     @property
@@ -109,13 +118,13 @@ class _Layout:
 
 
 def _comparable(found: Findings, board: Board, name: str) -> Table:
-    layout = _Layout.of(board, board.comparable, has_best=True)
+    layout = _Layout.of(found, board, board.comparable, has_best=True)
     table = _table(found, layout, board.comparable, name)
     return replace(table, footers=(_mean_row(layout), *table.footers))
 
 
 def _free(found: Findings, board: Board, name: str) -> Table:
-    layout = _Layout.of(board, board.free, has_best=False)
+    layout = _Layout.of(found, board, board.free, has_best=False)
     table = _table(found, layout, board.free, name)
     return replace(table, title=f"{table.title}, free results")
 
@@ -130,8 +139,18 @@ def _table(found: Findings, layout: _Layout, lines: Sequence[Line], name: str) -
         footers=(_level_row(layout), *_other_level_rows(layout)),
         note=f"Mean and standard deviation over seeds.{_tuning_note(board)} "
         "Chance: not better than an answer without a model by three standard errors. "
-        f"{_sizes_note(board)}",
+        f"{_ties_note(layout)}{_sizes_note(board)}",
     )
+
+
+def _ties(found: Findings, board: Board, column: ScoreColumn) -> frozenset[Mechanism]:
+    """Return the comparable mechanisms that are tied with the best of a column."""
+    scores = {line.row: line.scores[column] for line in board.comparable if column in line.scores}
+    return ties(scores, found.records.answers_of)
+
+
+def _ties_note(layout: _Layout) -> str:
+    return f"Tied: {TIED}. " if any(layout.tied.values()) else ""
 
 
 def _tuning_note(board: Board) -> str:
@@ -150,8 +169,9 @@ def _sizes_note(board: Board) -> str:
 
 def board_title(board: Board) -> str:
     """Name a board."""
+    changed = f" with {board.changes}" if board.changes else ""
     tuned = ", tuned" if board.tuning.words else ""
-    return f"{board.suite.title}, preset {board.preset}{tuned}"
+    return f"{board.suite.title}, preset {board.preset}{changed}{tuned}"
 
 
 def scores_name(board: Board) -> str:
@@ -206,7 +226,7 @@ def _row(found: Findings, layout: _Layout, line: Line) -> Row:
     named = mechanism(line.row, line.changes)
     return Row(
         (named, *scores(layout.own), *averages, *scores(layout.variants)),
-        {"family": formatting.card(line.row.mixer).family},
+        {"family": line.row.card.family},
     )
 
 
@@ -215,14 +235,15 @@ def _score(found: Findings, layout: _Layout, line: Line, column: ScoreColumn) ->
     if score is None:
         return MISSING
     budget = layout.board.suite.parameter_budget
-    details = _details(found, score, budget)
+    is_tied = line.row in layout.tied.get(column, ())
+    details = _details(found, score, budget, is_tied=is_tied)
     if score.mean is None:
         return Cell("diverged", tone="failed", details=details)
     return Cell(
         metric.write(score.mean),
         metric.scaled(score.mean),
         None if score.spread is None else metric.scaled(score.spread),
-        note=", ".join(_notes(score, budget)),
+        note=", ".join([*([TIED_NOTE] if is_tied else []), *_notes(score, budget)]),
         is_best=score.is_above_level and score.mean == layout.best.get(column),
         details=details,
         mark=ABOVE_LEVEL if score.is_above_level else "",
@@ -237,7 +258,9 @@ def _notes(score: Score, budget: float) -> list[str]:
     return notes
 
 
-def _details(found: Findings, score: Score, budget: float) -> tuple[tuple[Words, ...], ...]:
+def _details(
+    found: Findings, score: Score, budget: float, *, is_tied: bool = False
+) -> tuple[tuple[Words, ...], ...]:
     """Lead to the runs behind a number, and tell what became of them."""
     seeds = formatting.many(len(score.runs), "seed")
     first = [Words(seeds, link=found.href(score.runs[0]))]
@@ -245,6 +268,8 @@ def _details(found: Findings, score: Score, budget: float) -> tuple[tuple[Words,
         tone: Tone = "over" if score.is_over_budget(budget) else ""
         first.append(Words(formatting.ratio(score.parameter_ratio), tone=tone))
     lines = [tuple(first)]
+    if is_tied:
+        lines.append((Words("tied with the best"),))
     if score.tuned:
         lines.append((Words(score.tuned, tone="changes"),))
     if score.num_collapsed:

@@ -20,6 +20,7 @@ LAYERS = [
     ["findings"],
     ["training"],
     ["measure"],
+    ["contract"],
     ["sweep"],
     ["report"],
     ["cli"],

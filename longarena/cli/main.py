@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from longarena.cli import data, show, store
+from longarena.cli.check import check
+from longarena.cli.compare import compare
 from longarena.cli.draw import draw
 from longarena.cli.evaluate import evaluate
 from longarena.cli.export import export, fill
@@ -57,7 +59,9 @@ app.command("list")(list_)
 app.add_typer(data.app, name="data")
 app.add_typer(show.app, name="show")
 app.add_typer(store.app, name="store")
-for command in (train, evaluate, generate, sweep, measure, span, draw, report, export, fill, tour):
+for command in (train, evaluate, generate, sweep, compare, measure, span, draw, check):
+    app.command()(command)
+for command in (report, export, fill, tour):
     app.command()(command)
 
 # the command line's own complaints: a missing argument, an unknown option

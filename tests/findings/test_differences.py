@@ -41,7 +41,7 @@ def share_of_ties(accuracies, trials=TRIALS, **settings):
     "settings",
     [
         {},
-        {"difficulty": 0.3},
+        {"difficulty": 1.0},
         {"seeds": 3, "difficulty": 0.3},
         {"seeds": 3, "luck": 0.03},
         {"seeds": 5, "luck": 0.1, "difficulty": 0.2},

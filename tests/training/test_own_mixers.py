@@ -22,7 +22,7 @@ MINE = (Path(__file__).parents[1] / "attention/own_mixers.py").read_text()
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("Raises", "raised in forward (own_mixers.py, line 27): ArithmeticError: two and two make"),
+        ("Raises", "raised in forward (own_mixers.py, line 25): ArithmeticError: two and two make"),
         ("WrongSignature", "raised in forward: TypeError"),
         ("WrongInit", "raised in __init__: TypeError"),
         ("NoInit", "does not call super().__init__"),

@@ -59,9 +59,11 @@ app.command("list")(list_)
 app.add_typer(data.app, name="data")
 app.add_typer(show.app, name="show")
 app.add_typer(store.app, name="store")
-for command in (train, evaluate, generate, sweep, compare, measure, span, draw, check):
-    app.command()(command)
-for command in (report, export, fill, tour):
+for command in (
+    *(train, evaluate, generate, sweep, compare),
+    *(measure, span, draw, check),
+    *(report, export, fill, tour),
+):
     app.command()(command)
 
 # the command line's own complaints: a missing argument, an unknown option

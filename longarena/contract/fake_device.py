@@ -27,6 +27,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import backward
 from torch.utils import backend_registration
 
 from longarena.attention import Mixer, build
@@ -37,7 +38,7 @@ READ_BACK = ("_local_scalar_dense", "nonzero", "data-dependent")
 Module = TypeVar("Module", bound=nn.Module)
 
 
-class _Backend(backend_registration._DummyBackendModule):  # type: ignore[misc]
+class _Backend(backend_registration._DummyBackendModule):
     """The least that torch asks of a device, autocast included."""
 
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
@@ -61,7 +62,8 @@ class FakeDevice:
 
     def take(self, module: Module) -> Module:
         """Move a module's parameters and buffers, and nothing else, as `Module.to` does."""
-        return module._apply(self.like)
+        module._apply(self.like)  # type: ignore[no-untyped-call]
+        return module
 
     def run_step(self, compute_loss: Callable[[], Tensor]) -> None:
         """Run a forward and a backward pass."""
@@ -70,7 +72,7 @@ class FakeDevice:
             loss = compute_loss()
             if loss.device.type != NAME:
                 raise Broken(f"the loss is on {loss.device}")
-            loss.backward()  # type: ignore[no-untyped-call]
+            backward(loss)
 
 
 def loss_of(mixer: Mixer, x: Tensor, mask: Tensor) -> Tensor:

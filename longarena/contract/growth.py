@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.autograd import backward
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -33,7 +34,7 @@ def step(name: str, length: int, options: Mapping[str, object] | None = None) ->
     mixer = build(name, width=WIDTH, num_heads=1, max_length=length, options=options)
     x = torch.randn(1, length, WIDTH, requires_grad=True)
     mask = torch.ones(1, length, dtype=torch.bool)
-    return lambda: mixer(x, mask).sum().backward()  # type: ignore[no-untyped-call]
+    return lambda: backward(mixer(x, mask).sum())
 
 
 def limit(card: MixerCard) -> float:
@@ -68,7 +69,7 @@ def check_largest(name: str, options: Mapping[str, object] | None = None) -> Non
         raise Broken(f"it holds a tensor of {held:,} numbers at {LENGTH:,} tokens: all pairs")
 
 
-class LargestTensor(TorchDispatchMode):
+class LargestTensor(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Remembers the largest tensor that any operation returned."""
 
     num_elements = 0
@@ -91,6 +92,7 @@ class LargestTensor(TorchDispatchMode):
 
 def largest_tensor(run: Callable[[], object]) -> int:
     """Run something and return the number of elements of its largest tensor."""
-    with LargestTensor() as watch:
+    watch = LargestTensor()  # type: ignore[no-untyped-call]
+    with watch:
         run()
-    return watch.num_elements
+    return int(watch.num_elements)

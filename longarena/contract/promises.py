@@ -12,6 +12,7 @@ from typing import Protocol
 import torch
 from safetensors.torch import load, save
 from torch import Tensor
+from torch.autograd import backward
 
 from longarena.attention import Mixer
 from longarena.errors import UserError
@@ -84,7 +85,7 @@ def inputs(mixer: Mixer, *lengths: int) -> tuple[Tensor, Tensor]:
 def gradient(mixer: Mixer, x: Tensor, mask: Tensor, direction: Tensor) -> Tensor:
     """Return the gradient at the real tokens of a weighted sum of the outputs at real tokens."""
     x = x.clone().requires_grad_()
-    (mixer(x, mask) * direction)[mask].sum().backward()
+    backward((mixer(x, mask) * direction)[mask].sum())
     if x.grad is None:
         return torch.zeros_like(x)[mask]
     return x.grad[mask]
@@ -108,7 +109,7 @@ def padding_alone_is_finite(make: Make) -> None:
     mask[1] = False
     x.requires_grad_()
     y = mixer(x, mask)
-    y.sum().backward()
+    backward(y.sum())
     finite(y, "the answer to a row of padding")
     if x.grad is not None:
         finite(x.grad, "the gradient of a row of padding")
@@ -171,7 +172,7 @@ def parameters_are_trained(make: Make) -> None:
         return
     x, mask = inputs(mixer, 61, 40)
     loss, extra = mixer(x, mask)[mask].square().sum(), mixer.extra_loss()
-    (loss if extra is None else loss + extra).backward()
+    backward(loss if extra is None else loss + extra)
     for key, parameter in trained.items():
         if parameter.grad is None or not bool(parameter.grad.abs().sum() != 0):
             raise Broken(f"no gradient reaches the parameter {key}")

@@ -125,7 +125,7 @@ def mcnemar(first: Floats, second: Floats) -> float:
     only_first, only_second = int((first > second).sum()), int((second > first).sum())
     total, fewer = only_first + only_second, min(only_first, only_second)
     tail = sum(comb(total, k) for k in range(fewer + 1))
-    return min(1.0, 2 * tail / 2**total)
+    return min(1.0, 2 * tail / (1 << total))
 
 
 def _common_variance(contestants: Sequence[Contestant]) -> tuple[float, int]:

@@ -109,7 +109,8 @@ def label(group: Sequence[AnsweredRun], runs: Sequence[AnsweredRun]) -> str:
         run.record.recipe for run in runs if run.record.recipe.model.mixer == recipe.model.mixer
     ]
     words = [recipe.model.mixer, write(own)]
-    if len({each.model.own for each in like}) > 1 and recipe.model.own:
+    sources = {each.model.own.source for each in like if each.model.own}
+    if len(sources) > 1 and recipe.model.own:
         words.append(f"source {recipe.model.own.source}")
     if len({id_without_seed(each) for each in like}) == 1 and len(like) == len(runs):
         words.append(f"seed {recipe.seed}")

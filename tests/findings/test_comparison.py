@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from report.examples import run_record
 
+from longarena.attention import MixerCard, OwnMixer
 from longarena.errors import UserError
 from longarena.findings.comparison import AnsweredRun, compare
 from longarena.records.answers import Answers
@@ -55,8 +56,9 @@ def test_seeds_alone_are_compared_with_each_other():
 
 def test_what_differs_names_contestants_of_one_mechanism():
     found = compare([answered(draw=1), answered(draw=2, sets=["optimiser.rate=0.1"])])
-    names = sorted(place.name for place in found.places)
-    assert names == ["transformer optimiser.rate=0.002", "transformer optimiser.rate=0.1"]
+    rate = run_record().recipe.optimiser.rate
+    expected = {f"transformer optimiser.rate={each}" for each in (rate, 0.1)}
+    assert {place.name for place in found.places} == expected
 
 
 @pytest.mark.parametrize(
@@ -77,3 +79,19 @@ def test_runs_on_different_data_are_refused_in_one_line(other, word):
 def test_a_run_is_not_compared_with_itself():
     with pytest.raises(UserError, match="different runs"):
         compare([answered("linear"), answered("linear")])
+
+
+def of_source(source, accuracy):
+    """A run of a user's own mixer with some source."""
+    run = answered("mine:Own", accuracy, draw=ord(source))
+    own = OwnMixer(source=source, card=MixerCard(title="Mine"))
+    model = run.record.recipe.model.model_copy(update={"own": own})
+    recipe = run.record.recipe.model_copy(update={"model": model})
+    record = run.record.model_copy(update={"recipe": recipe, "id": recipe.id})
+    return AnsweredRun(record, run.answers)
+
+
+def test_a_mixer_is_compared_with_what_it_was_before_an_edit():
+    found = compare([of_source("a", 0.3), of_source("b", 0.6)])
+    assert [place.name for place in found.places] == ["mine:Own source b", "mine:Own source a"]
+    assert found.places[1].verdict == "worse"

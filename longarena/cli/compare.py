@@ -10,7 +10,6 @@ from longarena.errors import UserError, complete
 
 if TYPE_CHECKING:
     from longarena.findings.comparison import AnsweredRun, Comparison, Place
-    from longarena.findings.differences import Difference
     from longarena.records.record import RunRecord
     from longarena.tracks.metric import Metric
 
@@ -52,18 +51,11 @@ def _row(place: "Place", metric: "Metric") -> list[str]:
         place.name,
         str(len(place.runs)),
         metric.write_with_unit(place.value),
-        "" if place.is_best else metric.write(abs(behind.value)),
-        "" if place.is_best else _interval(behind, metric),
+        "" if place.is_best else metric.write(behind.value),
+        "" if place.is_best else f"{metric.write(behind.low)} to {metric.write(behind.high)}",
         place.verdict,
         ", ".join(run.id for run in place.runs),
     ]
-
-
-def _interval(behind: "Difference", metric: "Metric") -> str:
-    """Write between which bounds the best is better by; less than 0 means worse."""
-    is_more = metric.better == "more"
-    low, high = (behind.low, behind.high) if is_more else (-behind.high, -behind.low)
-    return f"{metric.write(low)} to {metric.write(high)}"
 
 
 def sentences(found: "Comparison") -> list[str]:
@@ -96,7 +88,7 @@ def _list(names: list[str]) -> str:
 
 
 def facts(found: "Comparison") -> dict[str, object]:
-    """Return the comparison for a program; differences are those of the best to each."""
+    """Return the comparison for a program; a difference is by how much the best is better."""
     return {
         "metric": found.metric.name,
         "examples": found.num_examples,

@@ -13,7 +13,7 @@ import numpy as np
 from longarena.errors import UserError
 from longarena.findings.changes import flatten, write
 from longarena.findings.details import conditions
-from longarena.findings.differences import Contestant, Difference, differences, mcnemar
+from longarena.findings.differences import Contestant, Difference, behind_best, mcnemar
 from longarena.recipes.recipe import id_without_seed
 from longarena.records.answers import Answers
 from longarena.records.record import RunRecord
@@ -33,7 +33,7 @@ class AnsweredRun:
 
 @dataclass(frozen=True)
 class Place:
-    """A contestant in the order of the scores, and by how much the best is above it."""
+    """A contestant in the order of the scores, and by how much the best is better."""
 
     name: str
     runs: tuple[RunRecord, ...]
@@ -75,7 +75,7 @@ def compare(runs: Sequence[AnsweredRun]) -> Comparison:
     metric = runs[0].record.metric
     sign = 1 if metric.better == "more" else -1
     order = sorted(range(len(found)), key=lambda at: -sign * contestants[at].value)
-    behind = differences([contestants[at] for at in order])[0]
+    behind = behind_best([contestants[at] for at in order], metric.better)
     places = tuple(
         Place(
             contestants[at].name,

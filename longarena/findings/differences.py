@@ -91,6 +91,14 @@ class Difference:
         """Whether neither is above the other beyond doubt."""
         return self.low <= 0 <= self.high
 
+    def better_by(self, better: str) -> "Difference":
+        """Turn it so that more means that the first is better.
+
+        >>> Difference(-3.0, -5.0, -1.0).better_by("less")
+        Difference(value=3.0, low=1.0, high=5.0)
+        """
+        return self if better == "more" else Difference(-self.value, -self.high, -self.low)
+
 
 def differences(contestants: Sequence[Contestant], seed: int = 0) -> list[list[Difference]]:
     """Compare every contestant with every other; the intervals hold for all pairs together."""
@@ -108,12 +116,16 @@ def differences(contestants: Sequence[Contestant], seed: int = 0) -> list[list[D
     ]
 
 
-def tied_with_best(contestants: Sequence[Contestant], better: str = "more") -> list[bool]:
-    """Tell of each contestant whether it is the best or tied with it."""
+def behind_best(contestants: Sequence[Contestant], better: str = "more") -> list[Difference]:
+    """Say by how much the best is better than each; than itself by nothing."""
     sign = 1 if better == "more" else -1
     best = int(np.argmax([sign * each.value for each in contestants]))
-    found = differences(contestants)[best]
-    return [at == best or each.is_tie for at, each in enumerate(found)]
+    return [each.better_by(better) for each in differences(contestants)[best]]
+
+
+def tied_with_best(contestants: Sequence[Contestant], better: str = "more") -> list[bool]:
+    """Tell of each contestant whether it is the best or tied with it."""
+    return [each.is_tie for each in behind_best(contestants, better)]
 
 
 def mcnemar(first: Floats, second: Floats) -> float:

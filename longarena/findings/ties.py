@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
 
 from longarena.findings.comparison import AnsweredRun, contestant
-from longarena.findings.differences import CONFIDENCE, tied_with_best
+from longarena.findings.differences import CONFIDENCE, Difference, behind_best
 from longarena.findings.scores import Row, Score, score_table
 from longarena.records.answers import Answers
 from longarena.records.record import RunRecord
@@ -37,19 +37,27 @@ def standings(runs: Sequence[RunRecord], read: ReadAnswers) -> dict[str, str]:
 
 def ties(scores: Mapping[Row, Score], read: ReadAnswers) -> frozenset[Row]:
     """Return the rows that are tied with the best of some comparable scores, without the best."""
+    return frozenset(row for row, each in behind(scores, read).items() if each.is_tie)
+
+
+def behind(scores: Mapping[Row, Score], read: ReadAnswers) -> dict[Row, Difference]:
+    """Say by how much the best of some comparable scores is better than each of the others.
+
+    Where the best is not better than an answer without a model, nobody is compared with it.
+    """
     means = {row: score.mean for row, score in scores.items() if score.mean is not None}
     if len(means) < 2:
-        return frozenset()
+        return {}
     metric = next(iter(scores.values())).metric
     best = next(row for row in means if means[row] == metric.best(list(means.values())))
     if not scores[best].is_above_level:
-        return frozenset()
+        return {}
     known = {row: scores[row] for row in means}
     found = _by_answers(known, read) or _by_errors(known, best)
-    return found - {best}
+    return {row: each for row, each in found.items() if row != best}
 
 
-def _by_answers(scores: Mapping[Row, Score], read: ReadAnswers) -> frozenset[Row] | None:
+def _by_answers(scores: Mapping[Row, Score], read: ReadAnswers) -> dict[Row, Difference] | None:
     """Compare example by example; None if some answers are not there, or are to other examples."""
     contestants = []
     for score in scores.values():
@@ -62,18 +70,16 @@ def _by_answers(scores: Mapping[Row, Score], read: ReadAnswers) -> frozenset[Row
     if len({each.scores.shape[1] for each in contestants}) != 1:
         return None
     better = next(iter(scores.values())).metric.better
-    marks = tied_with_best(contestants, better)
-    return frozenset(row for row, is_tied in zip(scores, marks, strict=True) if is_tied)
+    return dict(zip(scores, behind_best(contestants, better), strict=True))
 
 
-def _by_errors(scores: Mapping[Row, Score], best: Row) -> frozenset[Row]:
+def _by_errors(scores: Mapping[Row, Score], best: Row) -> dict[Row, Difference]:
     """Compare by the standard errors of the scores alone."""
     num_pairs = math.comb(len(scores), 2)
-    reach = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / num_pairs)
-    top = scores[best]
-    return frozenset(
-        row
-        for row, score in scores.items()
-        if abs((top.mean or 0.0) - (score.mean or 0.0))
-        <= reach * math.hypot(top.error, score.error)
-    )
+    quantile = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / num_pairs)
+    top, found = scores[best], {}
+    for row, score in scores.items():
+        apart = (top.mean or 0.0) - (score.mean or 0.0)
+        reach = quantile * math.hypot(top.error, score.error)
+        found[row] = Difference(apart, apart - reach, apart + reach).better_by(top.metric.better)
+    return found

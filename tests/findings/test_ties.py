@@ -59,6 +59,9 @@ def test_the_table_says_so(tmp_path):
     notes = {row.cells[0].text: row.cells[1].note for row in table.rows}
     assert sorted(notes.values()) == ["", "", "tied"]
     assert notes["Local Attention"] == ""
+    details = [row.cells[1].details[-1][0].text for row in table.rows]
+    assert sum("tied with the best (-" in each for each in details) == 1
+    assert sum(" behind the best (" in each for each in details) == 1
     assert "Tied: not told apart" in table.note
 
 

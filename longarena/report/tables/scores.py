@@ -23,10 +23,11 @@ from longarena.findings.boards import (
     own_variant,
     spread_of_averages,
 )
+from longarena.findings.differences import Difference
 from longarena.findings.scores import Column as ScoreColumn
 from longarena.findings.scores import Row as Mechanism
 from longarena.findings.scores import Score
-from longarena.findings.ties import ties
+from longarena.findings.ties import behind
 from longarena.report import formatting
 from longarena.report.findings import Findings
 from longarena.report.tables.mechanism import MECHANISM, mechanism
@@ -89,7 +90,7 @@ class _Layout:
     variants: list[ScoreColumn]
     best: Mapping[ScoreColumn, float | None]
     best_averages: Mapping[int, Average | None]
-    tied: Mapping[ScoreColumn, frozenset[Mechanism]]
+    behind: Mapping[ScoreColumn, Mapping[Mechanism, Difference]]
 
     @classmethod
     def of(
@@ -104,7 +105,7 @@ class _Layout:
             variants=[column for column in columns if column not in own],
             best={column: board.best(column) for column in columns} if has_best else {},
             best_averages={at: _best_average(board, at) for at in averages} if has_best else {},
-            tied={column: _ties(found, board, column) for column in columns} if has_best else {},
+            behind={at: _behind(found, board, at) for at in columns} if has_best else {},
         )
 
     @property
@@ -143,14 +144,22 @@ def _table(found: Findings, layout: _Layout, lines: Sequence[Line], name: str) -
     )
 
 
-def _ties(found: Findings, board: Board, column: ScoreColumn) -> frozenset[Mechanism]:
-    """Return the comparable mechanisms that are tied with the best of a column."""
+def _behind(found: Findings, board: Board, column: ScoreColumn) -> dict[Mechanism, Difference]:
+    """Say by how much the best of a column is better than the other comparable mechanisms."""
     scores = {line.row: line.scores[column] for line in board.comparable if column in line.scores}
-    return ties(scores, found.records.answers_of)
+    return behind(scores, found.records.answers_of)
 
 
 def _ties_note(layout: _Layout) -> str:
-    return f"Tied: {TIED}. " if any(layout.tied.values()) else ""
+    compared = [each for found in layout.behind.values() for each in found.values()]
+    return f"Tied: {TIED}. " if any(each.is_tie for each in compared) else ""
+
+
+def _behind_words(difference: Difference, metric: Metric) -> Words:
+    """Write how far a result is behind the best, and between which bounds that may be."""
+    apart, low, high = map(metric.write, (difference.value, difference.low, difference.high))
+    verdict = "tied with the best" if difference.is_tie else f"{apart} behind the best"
+    return Words(f"{verdict} ({low} to {high})")
 
 
 def _tuning_note(board: Board) -> str:
@@ -235,19 +244,25 @@ def _score(found: Findings, layout: _Layout, line: Line, column: ScoreColumn) ->
     if score is None:
         return MISSING
     budget = layout.board.suite.parameter_budget
-    is_tied = line.row in layout.tied.get(column, ())
-    details = _details(found, score, budget, is_tied=is_tied)
+    apart = layout.behind.get(column, {}).get(line.row)
+    details = _details(found, score, budget)
+    if apart is not None:
+        details = (*details, (_behind_words(apart, metric),))
     if score.mean is None:
         return Cell("diverged", tone="failed", details=details)
     return Cell(
         metric.write(score.mean),
         metric.scaled(score.mean),
         None if score.spread is None else metric.scaled(score.spread),
-        note=", ".join([*([TIED_NOTE] if is_tied else []), *_notes(score, budget)]),
+        note=", ".join([*_tied(apart), *_notes(score, budget)]),
         is_best=score.is_above_level and score.mean == layout.best.get(column),
         details=details,
         mark=ABOVE_LEVEL if score.is_above_level else "",
     )
+
+
+def _tied(apart: Difference | None) -> list[str]:
+    return [TIED_NOTE] if apart is not None and apart.is_tie else []
 
 
 def _notes(score: Score, budget: float) -> list[str]:
@@ -258,9 +273,7 @@ def _notes(score: Score, budget: float) -> list[str]:
     return notes
 
 
-def _details(
-    found: Findings, score: Score, budget: float, *, is_tied: bool = False
-) -> tuple[tuple[Words, ...], ...]:
+def _details(found: Findings, score: Score, budget: float) -> tuple[tuple[Words, ...], ...]:
     """Lead to the runs behind a number, and tell what became of them."""
     seeds = formatting.many(len(score.runs), "seed")
     first = [Words(seeds, link=found.href(score.runs[0]))]
@@ -268,8 +281,6 @@ def _details(
         tone: Tone = "over" if score.is_over_budget(budget) else ""
         first.append(Words(formatting.ratio(score.parameter_ratio), tone=tone))
     lines = [tuple(first)]
-    if is_tied:
-        lines.append((Words("tied with the best"),))
     if score.tuned:
         lines.append((Words(score.tuned, tone="changes"),))
     if score.num_collapsed:

@@ -14,6 +14,10 @@ class UserError(ValueError):
     """A mistake in what was asked for; the message is one line and names the remedy."""
 
 
+class MixerError(UserError):
+    """A mistake in a mixer of the user's own; its cause is the error that the mixer raised."""
+
+
 class Busy(UserError):
     """Another process is using what was asked for; it will be free when that process ends."""
 

@@ -1,17 +1,4 @@
-"""A device that is not there: the paths of a GPU, exercised without one.
-
-torch lets Python register a backend, here "gpu", and `FakeTensorMode` runs every operation on
-shapes, types and devices alone. A tensor made on the wrong device raises there, and so does every
-read-back to the host (`.item()`, `bool(tensor)`, `.tolist()`, `nonzero`, a boolean index), which on
-a real GPU would stall the pass.
-
-    device = FakeDevice()
-    model = device.take(model)
-    x = device.like(x)
-    device.run_step(lambda: model(x).sum())
-
-What runs between passes (`begin_step`, `end_step`) is called outside of `run_step`: there it may
-draw on the host and copy to the device, and still may not read back.
+"""The cases of a test on a device that is not there (`longarena/contract/fake_device.py`).
 
 A registered backend stays for the life of a process, and an error in a hook of the backward pass
 may end the process. So a test calls `outcomes`, which runs the cases of a module in one process of
@@ -25,47 +12,11 @@ import sys
 import warnings
 from pathlib import Path
 
-import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils import backend_registration
+from longarena.contract.fake_device import NAME, FakeDevice
 
-NAME = "gpu"
+__all__ = ["NAME", "PASSED", "FakeDevice", "outcomes"]
+
 PASSED = "passed"
-
-
-class _Backend(backend_registration._DummyBackendModule):
-    """The least that torch asks of a device, autocast included."""
-
-    def get_amp_supported_dtype(self):
-        return [torch.float16, torch.bfloat16]
-
-
-class FakeDevice:
-    """Tensors that have a shape, a type and a device but no numbers, and passes over them."""
-
-    def __init__(self):
-        if torch._C._get_privateuse1_backend_name() != NAME:
-            backend_registration._setup_privateuseone_for_python_backend(NAME, _Backend())
-        # what was left on the host is then refused for its device, not for being a real tensor
-        self.mode = FakeTensorMode(allow_non_fake_inputs=True)
-
-    def like(self, tensor):
-        """Make a tensor like this one on the device."""
-        with self.mode:
-            made = torch.empty_like(tensor, device=NAME)
-        return made.requires_grad_(tensor.requires_grad)
-
-    def take(self, module):
-        """Move a module's parameters and buffers, and nothing else, as `Module.to` does."""
-        return module._apply(self.like)
-
-    def run_step(self, compute_loss):
-        """Run a forward and a backward pass."""
-        # the engine's own thread for the device knows nothing of the mode, and may abort
-        with self.mode, torch.autograd.set_multithreading_enabled(False):
-            loss = compute_loss()
-            assert loss.device.type == NAME, f"the loss is on {loss.device}"
-            loss.backward()
 
 
 def outcomes(module, keys):

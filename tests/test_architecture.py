@@ -21,6 +21,7 @@ LAYERS = [
     ["training"],
     ["measure"],
     ["sweeps"],
+    ["contract"],
     ["sweep"],
     ["report"],
     ["cli"],

@@ -28,6 +28,7 @@ ROOT = Path(__file__).parent.parent
 MEASURING, TRAINING = ROOT / "docs/measuring.md", ROOT / "docs/training.md"
 TUNING, LANGUAGE = ROOT / "docs/tuning.md", ROOT / "docs/language.md"
 PROBES, OWN_DATA = ROOT / "docs/probes.md", ROOT / "docs/own-data.md"
+COMPARING = ROOT / "docs/compare.md"
 # what a page shows at full size is tried at a small one
 SMALLER = {
     r"(measure (?!.*--task).*)": r"\1 --lengths 64,128 --shape small",
@@ -58,6 +59,22 @@ def test_the_example_mixer_trains_from_the_command_line(own_module, run):
     assert "test accuracy" in output
 
 
+def test_the_example_mixer_is_checked_and_compared_as_the_page_says(own_module, run, monkeypatch):
+    own_module("add-a-mixer")
+    # a process of its own; tests/contract tries it
+    monkeypatch.setattr("longarena.contract.check.check_device", lambda *_, **__: None)
+    check, compare = (
+        next(c for c in commands(COMPARING) if c.startswith(word)) for word in ("check", "compare")
+    )
+    assert "0 of" in run([*shlex.split(check), "--quiet"])
+    mixers = ("mine:RunningMean", "linear")
+    words = [["train", "listops", each, *SMALL_WORDS, "--json", "--quiet"] for each in mixers]
+    for trained in [json.loads(run(each))["id"] for each in words]:
+        compare = compare.replace("RUN", trained, 1)
+    assert "by a paired bootstrap over" in run(shlex.split(compare))
+    assert "standing" in run(["list", "runs"])
+
+
 @torch.no_grad()
 def test_the_example_decoder_gives_what_its_mixer_gives():
     names = {"__name__": "mine"}
@@ -68,6 +85,11 @@ def test_the_example_decoder_gives_what_its_mixer_gives():
     expected = mixer(x, torch.ones(2, 20, dtype=torch.bool))
     torch.testing.assert_close(mixer.start(2).read(x), expected)
     assert mixer.state_bytes(20) == 8 * 4
+
+
+def test_the_layer_of_the_page_is_used_trained_and_stepped(capsys):
+    exec("".join(blocks(ROOT / "docs/use-a-layer.md", "python")), {"__name__": "page"})
+    assert capsys.readouterr().out.splitlines() == ["(3, 200, 64)", "trained", "True"]
 
 
 @pytest.mark.parametrize(

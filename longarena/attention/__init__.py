@@ -7,7 +7,7 @@ matrix(mixer, x, mask)                                    its effective attentio
 
 from typing import TYPE_CHECKING
 
-from longarena.attention.cards import CARDS, Family, MixerCard
+from longarena.attention.cards import CARDS, Family, MixerCard, OwnMixer
 from longarena.errors import unknown
 from longarena.lazy import export
 
@@ -26,11 +26,13 @@ __all__ = [
     "Family",
     "Mixer",
     "MixerCard",
+    "OwnMixer",
     "Place",
     "build",
     "check",
     "find",
     "matrix",
+    "note_own",
 ]
 
 # what computes needs torch, which takes seconds to import
@@ -59,3 +61,12 @@ def check(name: str) -> None:
     from longarena.attention.table import find  # noqa: PLC0415
 
     find(name)
+
+
+def note_own(name: str) -> OwnMixer | None:
+    """Note source and card of a user's own mixer; None for one of the table."""
+    if name in CARDS:
+        return None
+    from longarena.attention import table  # noqa: PLC0415
+
+    return table.note_own(name)

@@ -33,6 +33,7 @@ from longarena.attention.ops.decoder import Decoder, Token
 from longarena.attention.ops.projection import projection
 from longarena.attention.ops.rotary import rotate_by_position
 from longarena.attention.ops.visible import all_real
+from longarena.attention.own import check_result, is_own, named
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -95,8 +96,13 @@ class Mixer(nn.Module, ABC):
                 f"{self.place.max_length} tokens, and this one has {x.shape[1]}; "
                 f"build it with max_length={x.shape[1]}"
             )
-        mixed: Tensor = super().__call__(x, mask)
-        return mixed
+        if not is_own(type(self)):
+            mixed: Tensor = super().__call__(x, mask)
+            return mixed
+        with named(type(self), "forward"):
+            found: Tensor = super().__call__(x, mask)
+        check_result(type(self), x, found)
+        return found
 
     @abstractmethod
     def forward(self, x: Tokens, mask: Mask) -> Tokens:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
+from longarena.attention.own import SIGNATURE, named, title
 from longarena.attention.table import find
-from longarena.errors import UserError
+from longarena.errors import MixerError, UserError
 from longarena.options import parse
 from longarena.seeding import seeded
 
@@ -41,8 +42,11 @@ def build(  # noqa: PLR0913 - the one call from outside: every argument by its n
         raise UserError(f"{name} cannot be causal{because}; choose one of {able}")
     place = Place(width, qkv_width, num_heads, max_length, layer, depth, seed, causal, rotary)
     chosen = parse(kind.options_type, _of_layer(options or {}, place), name)
-    with seeded(seed, "mixer", layer):
-        return kind(place, chosen, previous)
+    with seeded(seed, "mixer", layer), named(kind, "__init__", SIGNATURE):
+        mixer = kind(place, chosen, previous)
+    if not hasattr(mixer, "place"):
+        raise MixerError(f"{title(kind)} does not call super().__init__; {SIGNATURE}")
+    return mixer
 
 
 def _of_layer(options: Mapping[str, object], place: Place) -> dict[str, object]:

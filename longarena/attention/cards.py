@@ -36,14 +36,14 @@ class MixerCard(Options):
     et al. (2020), and `causal` whether it can here; `why_not_causal` is the reason if it cannot.
     `has_qkv` says whether it has queries, keys and values, whose width can differ from that of the
     tokens. `sketch` holds the options under which the pattern shows when only 64 positions are
-    drawn.
+    drawn. `colour` is that of a mechanism of your own in the charts, by default its family's.
     """
 
     name: str = "your own"
     at: str = ""
     title: str = "A mixer of your own"
     family: Family = "your own"
-    paper: str = ""
+    paper: str = Field("", pattern=r"^(https?://.*)?$")
     year: int = 0
     time: str = "not stated"
     memory: str = "not stated"
@@ -53,6 +53,18 @@ class MixerCard(Options):
     why_not_causal: str = ""
     has_qkv: bool = True
     sketch: dict[str, Value] = Field(default_factory=dict)
+    colour: str = Field("", pattern=r"^(#[0-9a-fA-F]{6})?$")
+
+
+class OwnMixer(Options):
+    """What a recipe notes of a mixer from outside: a digest of its source, and its card.
+
+    The digest tells runs apart between which the source was edited. With the card the mixer can be
+    shown where it cannot be imported.
+    """
+
+    source: str
+    card: MixerCard
 
 
 _ALL = (
@@ -503,3 +515,13 @@ _ALL = (
 )
 
 CARDS: dict[str, MixerCard] = {card.name: card for card in _ALL}
+
+
+def card_of(mixer: str, own: OwnMixer | None = None) -> MixerCard:
+    """Return the card of a mechanism; of one from outside what was noted, or else a plain one.
+
+    A record may name anything, so nothing is imported here.
+    """
+    if mixer in CARDS:
+        return CARDS[mixer]
+    return own.card if own else MixerCard(name=mixer, title=mixer)

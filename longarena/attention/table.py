@@ -4,8 +4,8 @@ import importlib
 from collections.abc import Iterator, Mapping
 
 from longarena.attention.base import Mixer
-from longarena.attention.cards import CARDS
-from longarena.loading import load_class
+from longarena.attention.cards import CARDS, MixerCard, OwnMixer
+from longarena.loading import load_class, source_digest
 
 
 class _Mixers(Mapping[str, type[Mixer]]):
@@ -31,3 +31,16 @@ def find(name: str) -> type[Mixer]:
     if name in CARDS:
         return MIXERS[name]
     return load_class("mixer", name, Mixer, CARDS)  # type: ignore[type-abstract]
+
+
+def note_own(name: str) -> OwnMixer | None:
+    """Note source and card of a user's own mixer; None for one of the table."""
+    if name in CARDS:
+        return None
+    kind = find(name)
+    # a title that is inherited or taken would name another
+    taken = {MixerCard().title, *(card.title for card in CARDS.values())}
+    has_title = "card" in vars(kind) and kind.card.title not in taken
+    title = kind.card.title if has_title else name
+    card = kind.card.model_copy(update={"name": name, "title": title})
+    return OwnMixer(source=source_digest(kind), card=card)

@@ -14,6 +14,7 @@ from longarena.errors import UserError
 if TYPE_CHECKING:
     from longarena.options import Options
     from longarena.recipes.presets import Preset
+    from longarena.records.record import RunRecord
     from longarena.training.folder import RunFolder
 
 What = Literal["tasks", "mixers", "presets", "runs"]
@@ -139,13 +140,18 @@ def _recipes(make: "Preset") -> list[tuple[list[str], list[str]]]:
 
 
 def _runs(runs: Path) -> list[Row]:
+    from longarena.findings.ties import standings
     from longarena.training.folder import all_runs
 
-    return [_run(run) for run in all_runs(runs)]
+    folders = {folder: folder.read_record() for folder in all_runs(runs)}
+    ended = {record.id: folder for folder, record in folders.items() if record}
+    records = [record for record in folders.values() if record]
+    found = standings(records, lambda record: ended[record.id].read_answers(record))
+    return [_run(run, record, found.get(run.path.name)) for run, record in folders.items()]
 
 
-def _run(run: "RunFolder") -> Row:
-    recipe, record = run.read_recipe(), run.read_record()
+def _run(run: "RunFolder", record: "RunRecord | None", standing: str | None) -> Row:
+    recipe = run.read_recipe()
     test = record.metrics.test if record else None
     return {
         "run": cell(run.path.name),
@@ -159,6 +165,7 @@ def _run(run: "RunFolder") -> Row:
         "test": Cell(test.value, record.metric.write_with_unit(test.value))
         if record and test
         else cell(None),
+        "standing": cell(standing),
         "changed": _changed(run.changed_at()),
     }
 

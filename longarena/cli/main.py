@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from longarena.cli import data, show, store
+from longarena.cli.check import check
+from longarena.cli.compare import compare
 from longarena.cli.draw import draw
 from longarena.cli.evaluate import evaluate
 from longarena.cli.export import export, fill
@@ -59,10 +61,11 @@ app.command("list")(list_)
 app.add_typer(data.app, name="data")
 app.add_typer(show.app, name="show")
 app.add_typer(store.app, name="store")
-COMMANDS = (
-    *(train, evaluate, generate, translate, sweep, measure, span, draw, report, export, fill, tour),
-)
-for command in COMMANDS:
+for command in (
+    *(train, evaluate, generate, translate, sweep, compare),
+    *(measure, span, draw, check),
+    *(report, export, fill, tour),
+):
     app.command()(command)
 
 # the command line's own complaints: a missing argument, an unknown option

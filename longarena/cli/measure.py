@@ -30,7 +30,7 @@ def measure(
         list[str] | None,
         typer.Argument(
             metavar="[MIXER]...",
-            help="local, local[block=128] or module:Class; without any, all.",
+            help="local, local[block=128], module:Class or all; without any, all.",
         ),
     ] = None,
     lengths: Annotated[

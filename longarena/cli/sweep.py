@@ -9,7 +9,6 @@ from longarena.cli.columns import Label, Text, with_columns
 from longarena.cli.output import (
     RUNS,
     AsJson,
-    Assignments,
     Output,
     Quiet,
     Runs,
@@ -44,12 +43,22 @@ def sweep(
     tasks: Annotated[
         str | None, typer.Option(help="Tasks, or paths of your data, separated by commas; or all.")
     ] = None,
-    mixers: Annotated[str, typer.Option(help="Mixers separated by commas, or all.")] = ALL,
+    mixers: Annotated[
+        str, typer.Option(help="Mixers separated by commas: names, module:Class, or all.")
+    ] = ALL,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, counted from 0.")] = 1,
     preset: Annotated[str, typer.Option(help="The preset to start from.")] = "quick",
+    steps: Annotated[int | None, typer.Option(min=1, help="Train this many steps instead.")] = None,
     text: Text = None,
     label: Label = None,
-    assignments: Assignments = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Override one value in the runs that have it; may be repeated.",
+        ),
+    ] = None,
     max_mult_adds: Annotated[
         str | None,
         typer.Option(help="Leave out models that take more for one example: 500M, 1.5G, 2e9."),
@@ -91,7 +100,7 @@ def sweep(
     from longarena.sweep.tuning import plan_ahead
 
     out = Output(quiet, json)
-    sets = with_columns(assignments, text, label)
+    sets = [*([f"steps={steps}"] if steps else []), *with_columns(assignments, text, label)]
     grid = Grid(_names(tasks), _names(mixers), preset, seeds, sets) if tasks is not None else None
     recipes = derive(_recipes(name, grid), sets)
     if max_mult_adds is not None:

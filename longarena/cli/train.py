@@ -52,6 +52,9 @@ def train(
     ] = None,
     text: Text = None,
     label: Label = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Train anew, even if there is a result already.")
+    ] = False,
     assignments: Assignments = None,
     runs: Runs = RUNS,
     store: StoreFolder = None,
@@ -82,6 +85,7 @@ def train(
 
         check_budget(recipe, read_amount(max_mult_adds))
     out, folder = Output(quiet, json), RunFolder.of(runs, recipe)
+    old = None if again else folder.read_record()
     with when_stopped(f"what was saved is in {folder.path}; the same command goes on from there"):
         record = train_recipe(
             recipe,
@@ -89,12 +93,15 @@ def train(
             store=store,
             devices=devices,
             tensorboard=log == "tensorboard",
+            again=again,
             progress=out.progress,
         )
     if not is_first_process():
         return
     out.result(record.model_dump(mode="json"))
     out.say(*describe(record), f"  written to {folder.path}")
+    if old is not None:
+        out.say(f"  this is the result of {old.finished_at}; --again trains anew")
     if record.is_at_chance or record.status == "diverged":
         out.say(*trials(record, NUM_TRIALS))
     out.next(*_next(record, runs, store))

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from shlex import quote
 
 from longarena.findings.changes import assign, sweep_command
-from longarena.findings.families import card
 from longarena.options import Value
 from longarena.recipes.recipe import Recipe
 from longarena.records.record import LateTraining, RunRecord, is_significant
@@ -85,7 +84,7 @@ def _memorised(record: RunRecord) -> Iterator[Advice]:
 
 def _at_chance(record: RunRecord) -> Iterator[Advice]:
     recipe, late = record.recipe, record.metrics.late
-    if recipe.model.positions == "none" and card(recipe.model.mixer).family not in ORDERED:
+    if recipe.model.positions == "none" and recipe.model.card.family not in ORDERED:
         yield _set(
             "positions, as it cannot tell the order of the tokens", "model.positions", "learned"
         )

@@ -1,4 +1,4 @@
-"""The leaderboard: a board per suite, preset and tuning, free results apart.
+"""The leaderboard: a board per suite, preset, changes to it and tuning; free ones apart.
 
     line = a mechanism under one set of changes to the preset        column = a task and its data
 
@@ -6,6 +6,8 @@ A result is comparable when its recipe is the preset's, the preset is meant for 
 (`own` is not), and its model is within the suite's budget of parameters (in the arena 10 % more
 than the Transformer has in the same column). Every other result is free.
 
+Choice: where the baseline and others were given the same changes to the preset (`--set steps=8`),
+        these are compared on a board of their own, behind that of the preset.
 Choice: a result stays comparable whatever the options of its mechanism, as in the arena's rules.
 Choice: what was tuned alike is compared on a board of its own, behind that of the preset: its
         values may differ from the preset's, and all had the same choice of them.
@@ -71,7 +73,8 @@ class Line:
 class Board:
     """All results of one suite under one preset, untuned or tuned alike.
 
-    Columns of the preset's own data come first.
+    Columns of the preset's own data come first. `changes` are what all recipes of the board change
+    in the preset.
     """
 
     suite: Suite
@@ -80,6 +83,7 @@ class Board:
     comparable: tuple[Line, ...]
     free: tuple[Line, ...]
     tuning: Procedure = UNTUNED
+    changes: str = ""
 
     @property
     def has_common_recipe(self) -> bool:
@@ -152,17 +156,36 @@ def boards(table: ScoreTable) -> list[Board]:
 
     Boards on which nothing can be compared come last in their suite.
     """
-    groups = group(table.columns, lambda at: (suite_of(at.task).name, at.preset, at.tuning))
-    found = [_board(table, columns) for columns in groups.values()]
+    shared = _shared_changes(table)
+    groups = group(table.columns, lambda at: (_setting(at), at.changes if at in shared else ""))
+    found = [_board(table, columns, changes) for (_, changes), columns in groups.items()]
     suites, presets = list(SUITES), [*reversed(PRESETS)]
 
-    def place(board: Board) -> tuple[int, bool, int, str]:
+    def place(board: Board) -> tuple[int, bool, int, str, str]:
         is_known = board.preset in presets
         preset = presets.index(board.preset) if is_known else len(presets)
         suite = suites.index(board.suite.name)
-        return suite, not board.has_common_recipe, preset, board.tuning.words
+        return suite, not board.has_common_recipe, preset, board.changes, board.tuning.words
 
     return sorted(found, key=place)
+
+
+def _setting(column: Column) -> tuple[str, str, Procedure]:
+    """Return what all results of a board have in common, whatever they change in the preset."""
+    return suite_of(column.task).name, column.preset, column.tuning
+
+
+def _shared_changes(table: ScoreTable) -> set[Column]:
+    """Return the columns whose changes to the preset others share with the baseline somewhere."""
+    rows = group(table.scores, lambda at: at[1])
+    compared = {
+        (_setting(column), column.changes)
+        for column, found in rows.items()
+        if column.changes and column.preset not in INDIVIDUAL
+        if Row(suite_of(column.task).baseline) in {row for row, _ in found}
+        if len({row.mixer for row, _ in found}) > 1
+    }
+    return {column for column in table.columns if (_setting(column), column.changes) in compared}
 
 
 @cache
@@ -181,27 +204,28 @@ def has_own_data(column: Column) -> bool:
     return column.variant == own_variant(column.preset, column.task)
 
 
-def is_comparable(column: Column, score: Score) -> bool:
-    """Tell whether a score was made under the preset's recipe and within the parameter budget."""
+def is_comparable(column: Column, score: Score, changes: str = "") -> bool:
+    """Tell whether a score was made under the board's recipe and within the parameter budget."""
     budget = suite_of(column.task).parameter_budget
     is_known = score.parameter_ratio is not None
-    is_preset = not column.changes and column.preset not in INDIVIDUAL
+    is_preset = column.changes == changes and column.preset not in INDIVIDUAL
     return is_preset and is_known and not score.is_over_budget(budget)
 
 
-def _board(table: ScoreTable, columns: Sequence[Column]) -> Board:
+def _board(table: ScoreTable, columns: Sequence[Column], shared: str = "") -> Board:
     cells = {at: score for at, score in table.scores.items() if at[1] in columns}
     lines = group(cells, lambda at: (at[0], at[1].changes))
     keys = sorted(lines, key=lambda key: (row_order(key[0]), key[1]))
     comparable, free = [], []
     for row, changes in keys:
         own = {at[1]: cells[at] for at in lines[row, changes]}
-        level = {column: score for column, score in own.items() if is_comparable(column, score)}
+        level = {at: score for at, score in own.items() if is_comparable(at, score, shared)}
         rest = {column: score for column, score in own.items() if column not in level}
+        stated = "" if changes == shared else changes
         if level:
-            comparable.append(_line(row, changes, level, level))
+            comparable.append(_line(row, stated, level, level))
         if rest:
-            free.append(_line(row, changes, rest, own))
+            free.append(_line(row, stated, rest, own))
     plain = dict.fromkeys(replace(column, changes="") for column in columns)
     order = sorted(plain, key=lambda column: not has_own_data(column))
     first = columns[0]
@@ -212,6 +236,7 @@ def _board(table: ScoreTable, columns: Sequence[Column]) -> Board:
         comparable=tuple(comparable),
         free=tuple(free),
         tuning=first.tuning,
+        changes=shared,
     )
 
 

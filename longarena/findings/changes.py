@@ -21,6 +21,8 @@ from longarena.runtime import Machine
 
 # these name a run, or only say how often something is written
 NO_SETTING = {"preset", "seed", "model.mixer", "log_every", "checkpoint_every"}
+# noted of a mixer from outside when its recipe is made
+NOTED = "model.own"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ def flatten(recipe: Recipe) -> dict[str, Value]:
         if isinstance(value, dict):
             options = value.pop("options", {})
             flat |= {f"{name}.{key}": inner for key, inner in (value | options).items()}
+            flat.pop(NOTED, None)
         else:
             flat[name] = value
     return flat

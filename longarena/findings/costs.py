@@ -82,7 +82,7 @@ def cost_tables(measurements: Iterable[MeasureRecord]) -> list[CostTable]:
 
 
 def _sizes(model: ModelConfig) -> str:
-    return model.model_dump_json(exclude={"mixer", "options"})
+    return model.model_dump_json(exclude={"mixer", "options", "own"})
 
 
 def _cost_table(records: list[MeasureRecord]) -> CostTable:
@@ -107,7 +107,8 @@ def _cost_table(records: list[MeasureRecord]) -> CostTable:
 
 
 def _place_of(record: MeasureRecord) -> tuple[Row, int]:
-    return Row(record.model.mixer, write(record.model.options)), record.length
+    model = record.model
+    return Row(model.mixer, write(model.options), own=model.own), record.length
 
 
 def _medians(records: list[MeasureRecord]) -> _Medians | None:

@@ -53,14 +53,6 @@ class FamilyTable:
     metric: Metric | None = None
 
 
-def card(mixer: str) -> MixerCard:
-    """Return the card of a mechanism, or a plain one for a mechanism that is not in the table.
-
-    A record may name anything, so nothing is imported here.
-    """
-    return CARDS[mixer] if mixer in CARDS else MixerCard(name=mixer, title=mixer)
-
-
 def family_table(records: Records) -> FamilyTable:
     """Rank every mechanism of the table and of the records."""
     scores = score_table(records.runs, records.tunings)
@@ -70,7 +62,11 @@ def family_table(records: Records) -> FamilyTable:
 def rank_families(found: Sequence[Board], sessions: Sequence[CostTable]) -> FamilyTable:
     """Rank every mechanism by what boards and sessions say."""
     costs = next((table for table in sessions if table.common_length()), None)
-    plain = [each for each in found if each.suite is ARENA and each.tuning == UNTUNED]
+    plain = [
+        each
+        for each in found
+        if each.suite is ARENA and each.tuning == UNTUNED and not each.changes
+    ]
     board = max((each for each in plain if each.has_common_recipe), key=_num_scores, default=None)
     averages = _averages(board) if board else {}
     num_tasks = max((average.num_tasks for average in averages.values()), default=0)
@@ -82,10 +78,11 @@ def rank_families(found: Sequence[Board], sessions: Sequence[CostTable]) -> Fami
         _rank(memory, is_more=False),
         _rank(scores, is_more=metric is None or metric.better == "more"),
     ]
-    names = sorted({*CARDS, *speed, *scores}, key=_order)
+    cards = CARDS | _own_cards(board, costs)
+    names = sorted({*CARDS, *speed, *scores}, key=lambda name: _order(name, cards))
     return FamilyTable(
         members=tuple(
-            Member(name, card(name), *(s.get(name) for s in standings)) for name in names
+            Member(name, cards[name], *(s.get(name) for s in standings)) for name in names
         ),
         length=costs.common_length() if costs else None,
         preset=board.preset if board else None,
@@ -94,9 +91,16 @@ def rank_families(found: Sequence[Board], sessions: Sequence[CostTable]) -> Fami
     )
 
 
-def _order(mixer: str) -> tuple[int, int, str]:
+def _own_cards(board: Board | None, costs: CostTable | None) -> dict[str, MixerCard]:
+    """Return the cards of the mechanisms from outside."""
+    lines = (*board.comparable, *board.free) if board else ()
+    rows = [*(line.row for line in lines), *(costs.rows if costs else ())]
+    return {row.mixer: row.card for row in rows if row.mixer not in CARDS}
+
+
+def _order(mixer: str, cards: Mapping[str, MixerCard]) -> tuple[int, int, str]:
     known = list(CARDS)
-    family = get_args(Family).index(card(mixer).family)
+    family = get_args(Family).index(cards[mixer].family)
     return family, known.index(mixer) if mixer in known else len(known), mixer
 
 
@@ -111,7 +115,7 @@ def _averages(board: Board) -> dict[str, Average]:
     if that is empty. The average of a free line includes its comparable results.
     """
     lines = (*board.comparable, *board.free)
-    plain = [line for line in lines if not line.changes and not line.row.options]
+    plain = [line for line in lines if not line.changes and not line.row.words]
     for which in range(len(board.suite.averages)):
         averages = {line.row.mixer: line.averages[which] for line in plain}
         if found := {mixer: average for mixer, average in averages.items() if average}:

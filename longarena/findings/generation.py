@@ -66,7 +66,7 @@ def generation_tables(records: Iterable[GenerationRecord]) -> list[GenerationTab
 
 
 def _sizes(model: ModelConfig) -> str:
-    return model.model_dump_json(exclude={"mixer", "options"})
+    return model.model_dump_json(exclude={"mixer", "options", "own"})
 
 
 def _table(records: list[GenerationRecord]) -> GenerationTable:
@@ -90,7 +90,8 @@ def _table(records: list[GenerationRecord]) -> GenerationTable:
 
 
 def _place_of(record: GenerationRecord) -> tuple[Row, int]:
-    return Row(record.model.mixer, write(record.model.options)), record.context
+    model = record.model
+    return Row(model.mixer, write(model.options), own=model.own), record.context
 
 
 def _medians(records: list[GenerationRecord]) -> TokenCost | None:

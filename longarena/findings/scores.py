@@ -11,18 +11,20 @@ Choice: the standard error of a mean over k seeds is sqrt(e^2 + spread^2 / k), w
         make its sampling error smaller. A score is above the level if it exceeds it by three
         standard errors.
 Choice: where a seed was run twice, only the later run counts.
+Choice: runs of a user's own mixer before its source was edited stand in a row of their own.
 Choice: a run with tuned values stands in the column of its tuning, where all were given the same
         choice. If these values are also the preset's, it stands in the plain column as well.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import TypeVar
 
 from longarena import attention, tasks
+from longarena.attention.cards import MixerCard, OwnMixer, card_of
 from longarena.findings.changes import setting
 from longarena.findings.suites import suite_of
 from longarena.findings.tuning import UNTUNED, Choices, Procedure
@@ -39,10 +41,26 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True)
 class Row:
-    """A mechanism, with the options in which it differs from the preset."""
+    """A mechanism, with the options in which it differs from the preset.
+
+    `source` is the digest of a source of a user's own mixer that was edited later; what stands in
+    the present one has none. `own` is what was noted of such a mixer.
+    """
 
     mixer: str
     options: str = ""
+    source: str = ""
+    own: OwnMixer | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def card(self) -> MixerCard:
+        """The card of the mechanism."""
+        return card_of(self.mixer, self.own)
+
+    @property
+    def words(self) -> str:
+        """What sets it apart from others of its name."""
+        return ", ".join(filter(None, [self.options, self.source and f"source {self.source}"]))
 
 
 @dataclass(frozen=True)
@@ -132,10 +150,13 @@ class ScoreTable:
 
 def score_table(runs: Iterable[RunRecord], tunings: Iterable[TuningRecord] = ()) -> ScoreTable:
     """Tabulate the test scores of runs."""
-    choices, groups = Choices(tunings), defaultdict[tuple[Row, Column], list[RunRecord]](list)
+    runs = list(runs)
+    choices, sources = Choices(tunings), _latest_sources(runs)
+    groups = defaultdict[tuple[Row, Column], list[RunRecord]](list)
     for run in runs:
-        for place in places_of(run, choices):
-            groups[place].append(run)
+        for row, column in places_of(run, choices):
+            is_latest = row.source == sources.get(row.mixer)
+            groups[replace(row, source="") if is_latest else row, column].append(run)
     rows = sorted({row for row, _ in groups}, key=row_order)
     columns = sorted({column for _, column in groups}, key=_column_order)
     baselines = {at: Row(suite_of(at.task).baseline) for at in columns}
@@ -156,8 +177,9 @@ def places_of(record: RunRecord, choices: Choices) -> list[tuple[Row, Column]]:
 def place_of(record: RunRecord, tuning: Procedure = UNTUNED) -> tuple[Row, Column]:
     """Say in which row and column a run belongs."""
     options, others = setting(record.recipe, tuning.keys)
-    task = record.recipe.task
-    return Row(record.recipe.model.mixer, options), Column(
+    task, model = record.recipe.task, record.recipe.model
+    source = model.own.source if model.own else ""
+    return Row(model.mixer, options, source, model.own), Column(
         task=task.name,
         version=task.version,
         variant=record.variant,
@@ -167,6 +189,13 @@ def place_of(record: RunRecord, tuning: Procedure = UNTUNED) -> tuple[Row, Colum
         metric=record.metric,
         tuning=tuning,
     )
+
+
+def _latest_sources(runs: Sequence[RunRecord]) -> dict[str, str]:
+    """Return the source of the latest run of every mixer from outside."""
+    ordered = sorted(runs, key=lambda run: run.finished_at)
+    models = [run.recipe.model for run in ordered]
+    return {model.mixer: model.own.source for model in models if model.own}
 
 
 def group(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
@@ -179,7 +208,7 @@ def group(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[I
 
 def row_order(row: Row) -> tuple[int, str, str]:
     """Order rows as the table of mixers does, a user's own last."""
-    return _rank(row.mixer, attention.CARDS), row.mixer, row.options
+    return _rank(row.mixer, attention.CARDS), row.mixer, row.words
 
 
 def _column_order(column: Column) -> tuple[int, str, int, str, str, str, str, str, str]:

@@ -18,6 +18,7 @@ import torch
 
 from longarena import attention
 from longarena.errors import UserError
+from longarena.loading import ALL, spread
 from longarena.measure.generating import TOKENS
 from longarena.measure.messages import Answer, Command, Order, StepName
 from longarena.measure.process import WorkerProcess
@@ -28,7 +29,7 @@ from longarena.options import read_value
 from longarena.recipes.presets import mixers_of
 from longarena.recipes.presets import preset as preset_recipe
 from longarena.recipes.presets.outside import name_in_recipe, options_of
-from longarena.recipes.recipe import Recipe, override
+from longarena.recipes.recipe import Recipe, override, override_some
 from longarena.records.record import (
     Cost,
     CostRecord,
@@ -70,21 +71,21 @@ def read_name(text: str) -> tuple[str, dict[str, object]]:
 
 def read_mixers(names: Sequence[str], shape: Shape) -> list[ModelConfig]:
     """Read several names, by default those of the whole table."""
-    return [read_mixer(name, shape) for name in names or attention.CARDS]
+    return [read_mixer(name, shape) for name in spread(names or [ALL], attention.CARDS)]
 
 
 def read_recipes(
     names: Sequence[str], task: str, preset: str, assignments: Sequence[str]
 ) -> list[Recipe]:
     """Read mechanisms as recipes of a task, by default all that the preset has, and assignments."""
-    recipes = []
-    for name in names or mixers_of(preset, name_in_recipe(task)) or attention.CARDS:
-        mixer, options = read_name(name)
-        chosen = preset_recipe(task, mixer, preset, options=options_of(task, assignments))
-        recipe = override(chosen, assignments)
-        own = [f"model.{key}={json.dumps(value)}" for key, value in options.items()]
-        recipes.append(override(recipe, own))
-    return recipes
+    able = mixers_of(preset, name_in_recipe(task)) or attention.CARDS
+    read = [read_name(name) for name in spread(names or [ALL], able)]
+    how = options_of(task, assignments)
+    recipes = [preset_recipe(task, mixer, preset, options=how) for mixer, _ in read]
+    return [
+        override(recipe, [f"model.{key}={json.dumps(value)}" for key, value in options.items()])
+        for recipe, (_, options) in zip(override_some(recipes, assignments), read, strict=True)
+    ]
 
 
 def name_mixer(model: ModelConfig) -> str:
@@ -112,7 +113,8 @@ class Target:
     @property
     def id(self) -> str:
         """The name of the record: a digest of everything that defines it."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:ID_LENGTH]
+        source = self.model.own.source if self.model.own else ""
+        return hashlib.sha256(f"{self!r}{source}".encode()).hexdigest()[:ID_LENGTH]
 
     def order(self, memory_limit_bytes: int | None) -> Order:
         """Write the order for a worker."""

@@ -20,6 +20,7 @@ import torch
 from longarena.attention import CARDS
 from longarena.data.files import waiting
 from longarena.errors import UserError
+from longarena.loading import ALL, spread
 from longarena.measure.candidate import (
     Candidate,
     GeneratingCandidate,
@@ -80,7 +81,7 @@ def measure_generation(  # noqa: PLR0913 - the one call from outside: every argu
     """Measure generation after contexts, by default with all mechanisms that can be causal."""
     check_sizes(batch_size, contexts)
     able = [name for name, card in CARDS.items() if card.causal]
-    models = read_mixers(mixers or able, shape)
+    models = read_mixers(spread(mixers or [ALL], able), shape)
     targets = _targets(models, contexts, batch_size, ("read", "generate"), session)
     found = _Run(store, stopping_rule or StoppingRule(), progress).of(targets)
     return [record for record in found if isinstance(record, GenerationRecord)]

@@ -27,7 +27,7 @@ from longarena.data.dataset import Split
 from longarena.errors import UserError
 from longarena.model.model import Model
 from longarena.progress import SILENT, Progress
-from longarena.recipes.recipe import build_task
+from longarena.recipes.recipe import build_task, note_source
 from longarena.records.record import SpanRecord
 from longarena.runtime import machine, versions
 from longarena.seeding import numpy_rng
@@ -43,7 +43,7 @@ SAMPLES, BATCH_SIZE = 1000, 4
 
 def span(folder: RunFolder, samples: int = SAMPLES, progress: Progress = SILENT) -> SpanRecord:
     """Measure how far the best parameters of a run look, on samples of the validation split."""
-    recipe = folder.read_recipe()
+    recipe = note_source(folder.read_recipe())
     task = build_task(recipe)
     track = track_of(task.signature)
     model = track.build(recipe.model, task.signature, recipe.seed).eval()

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from longarena.attention import note_own
 from longarena.data.batches import Batch
 from longarena.model.config import ModelConfig
 from longarena.model.model import Model
@@ -44,7 +45,8 @@ class Shape(Options):
         """Complete the shape to a model."""
         rest = {"positions": "sinusoidal", "pooling": "mean", "dropout": 0.0}
         values = self.model_dump() | rest | {"mixer": mixer, "options": dict(options)}
-        return parse(ModelConfig, values, "model")
+        model = parse(ModelConfig, values, "model")
+        return model.model_copy(update={"own": note_own(mixer)})
 
 
 SHAPES = {

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import IO
 
-from longarena.errors import UserError
+from longarena.errors import MixerError, UserError
 from longarena.measure.cost import count_cost
 from longarena.measure.generating import Generation
 from longarena.measure.limits import copy_step, finish, product_timer
@@ -177,7 +177,11 @@ class StepTimer:
 
 
 def error_answer(error: Exception) -> Answer:
-    """Turn an error into an answer."""
+    """Turn an error into an answer; what a mixer of the user's own raised is its failure."""
+    if isinstance(error, MixerError):
+        if not isinstance(error.__cause__, Exception):
+            return Answer(status="failed", reason=str(error))
+        error = error.__cause__
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     if isinstance(error, UserError):
         return Answer(status="refused", reason=reason)

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from longarena.attention.cards import MixerCard, OwnMixer, card_of
 from longarena.options import Natural, Options, Positive, Values
 
 MAX_NAME = 200  # a name is part of a path
@@ -24,6 +25,8 @@ class ModelConfig(Options):
     `reversible` layers keep no activations (`reversible.py`); `recompute` keeps only what goes into
     each layer; `mlp_chunks` > 1 runs the MLP on that many pieces of a sequence, one after the
     other, and keeps none of its activations. All three save memory and cost time.
+
+    `own` is what was noted of a mixer from outside (`recipes/recipe.py`).
     """
 
     mixer: str = Field(min_length=1, max_length=MAX_NAME)
@@ -42,6 +45,12 @@ class ModelConfig(Options):
     reversible: bool = False
     recompute: bool = False
     mlp_chunks: Positive = 1
+    own: OwnMixer | None = Field(None, repr=False)
+
+    @property
+    def card(self) -> MixerCard:
+        """The card of the mixer, as far as it is known without importing anything."""
+        return card_of(self.mixer, self.own)
 
     @model_validator(mode="after")
     def _heads_divide_the_widths(self) -> "ModelConfig":

@@ -21,11 +21,13 @@ from torch.utils.checkpoint import checkpoint
 
 from longarena import attention
 from longarena.attention import Mixer
+from longarena.attention.own import is_own, try_out
 from longarena.errors import UserError
 from longarena.model.config import ModelConfig
 from longarena.model.dropout import Dropout
 from longarena.model.norms import NORMS
 from longarena.model.reversible import run_reversible
+from longarena.seeding import seeded
 from longarena.shapes import Mask, Tokens
 
 
@@ -140,7 +142,8 @@ def build_mixers(
 ) -> list[Mixer]:
     """Build the mixer of every layer, lowest first; each is given the one below it.
 
-    A mixer with positions of its own is given none, rotary ones as little as added ones.
+    A mixer with positions of its own is given none, rotary ones as little as added ones. One from
+    outside is tried on a few tokens before anything else is done with it.
     """
     has_own = attention.find(config.mixer).has_own_positions
     mixers: list[Mixer] = []
@@ -165,4 +168,7 @@ def build_mixers(
                 "use reversible=false"
             )
         mixers.append(mixer)
+    if is_own(type(mixers[0])):
+        with seeded(seed, "trial"):
+            try_out(mixers[0], config.width, max_length)
     return mixers

@@ -9,7 +9,7 @@ another by the words of the command line, `override(recipe, ["model.depth=2"])`,
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -110,6 +110,23 @@ def id_without_seed(recipe: Recipe) -> str:
     return recipe.model_copy(update={"seed": 0}).id
 
 
+def note_source(recipe: Recipe) -> Recipe:
+    """Note source and card of a mixer from outside, so that its run has an id of its own.
+
+    A recipe that was made before the mixer was edited is refused.
+    """
+    mixer, noted = recipe.model.mixer, recipe.model.own
+    own = attention.note_own(mixer)
+    if own is None:
+        return recipe
+    if noted is not None and noted.source != own.source:
+        raise UserError(
+            f"{mixer} was edited since this recipe was made (source {noted.source}, now "
+            f"{own.source}); put the old source back, or train anew with the new one"
+        )
+    return recipe.model_copy(update={"model": recipe.model.model_copy(update={"own": own})})
+
+
 def build_task(recipe: Recipe) -> Task:
     """Build the task of a recipe; refuse a recipe that was made for another version of the task."""
     choice = recipe.task
@@ -133,6 +150,33 @@ def override(recipe: Recipe, assignments: Iterable[str]) -> Recipe:
         section, name = _locate(values, key)
         section[name] = value
     return parse(Recipe, values, "recipe")
+
+
+def override_some(recipes: Sequence[Recipe], assignments: Iterable[str]) -> list[Recipe]:
+    """Override values where a recipe has them; refuse a key that none of the recipes has.
+
+    The options of a task or a mixer belong to the recipes with that task or mixer alone.
+    """
+    changed = list(recipes)
+    for assignment in assignments:
+        (key,) = read_assignments([assignment])
+        able = [_has(recipe, key) for recipe in changed]
+        if not any(able):
+            return [override(recipe, [assignment]) for recipe in changed]
+        changed = [
+            override(recipe, [assignment]) if is_able else recipe
+            for recipe, is_able in zip(changed, able, strict=True)
+        ]
+    return changed
+
+
+def _has(recipe: Recipe, key: str) -> bool:
+    """Tell whether a recipe has a value of this name."""
+    try:
+        _locate(recipe.model_dump(mode="json"), key)
+    except UserError:
+        return False
+    return True
 
 
 def replace(recipe: Recipe, **changes: object) -> Recipe:

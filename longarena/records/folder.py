@@ -26,7 +26,7 @@ from typing import Literal
 from longarena.data.files import create, waiting, write_atomically
 from longarena.errors import UserError
 from longarena.recipes.recipe import Recipe
-from longarena.records.answers import Answers, answers_path, pack
+from longarena.records.answers import Answers, answers_path, pack, read_answers
 from longarena.records.parsing import parse_record, read_text, reason
 from longarena.records.record import (
     FailureRecord,
@@ -52,6 +52,17 @@ class Records:
     failures: list[FailureRecord] = field(default_factory=list)
     tunings: list[TuningRecord] = field(default_factory=list)
     generations: list[GenerationRecord] = field(default_factory=list)
+    # where the answers of runs are, by their digest
+    answers: dict[str, Path] = field(default_factory=dict)
+
+    def answers_of(self, record: RunRecord) -> Answers | None:
+        """Read the answers of a run; None if they are not there, or are not what they were."""
+        path = self.answers.get(record.answers or "")
+        try:
+            found = read_answers(path) if path else None
+        except (OSError, ValueError):
+            return None
+        return found if found and found.digest == record.answers else None
 
     def add(self, record: Record) -> None:
         """Add a record to the list of its kind."""
@@ -141,9 +152,13 @@ def read_records(store: Path) -> Records:
     with _no_collection():
         for path in sorted(store.rglob("*.json")):
             try:
-                found.add(read_record(path))
+                record = read_record(path)
             except (OSError, ValueError) as error:
                 found.unreadable[path] = reason(error)
+                continue
+            found.add(record)
+            if isinstance(record, RunRecord) and record.answers and answers_path(path).is_file():
+                found.answers[record.answers] = answers_path(path)
     return found
 
 

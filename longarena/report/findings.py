@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from longarena.attention import Family
+from longarena.attention.cards import MixerCard
 from longarena.findings.boards import Board, boards
 from longarena.findings.costs import CostTable, cost_tables
 from longarena.findings.families import FamilyTable, rank_families
@@ -12,7 +12,7 @@ from longarena.findings.generation import GenerationTable, generation_tables
 from longarena.findings.scores import ScoreTable, row_order, score_table
 from longarena.records.folder import Records
 from longarena.records.record import Record
-from longarena.report.formatting import card, row_name
+from longarena.report.formatting import row_name
 from longarena.report.links import AnyRun, RunLine, run_lines
 
 
@@ -58,10 +58,10 @@ class Findings:
         return rank_families(self.boards, self.costs)
 
     @cached_property
-    def family_of(self) -> Mapping[str, Family]:
-        """The family of every mechanism that a chart may name, by the name it has there."""
+    def cards(self) -> Mapping[str, MixerCard]:
+        """The card of every mechanism that a chart may name, by the name it has there."""
         rows = {*self.scores.rows, *(self.measured.rows if self.measured else ())}
-        return {row_name(row): card(row.mixer).family for row in sorted(rows, key=row_order)}
+        return {row_name(row): row.card for row in sorted(rows, key=row_order)}
 
     def href(self, record: AnyRun) -> str:
         """Return the place of a run's page."""

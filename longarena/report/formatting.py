@@ -7,8 +7,7 @@ showing a record must never import what it names.
 from collections.abc import Iterable, Sequence
 
 from longarena import tasks
-from longarena.attention import MixerCard
-from longarena.findings import families
+from longarena.attention.cards import MixerCard, card_of
 from longarena.findings.scores import Column, Row
 from longarena.findings.tuning import Procedure
 from longarena.tracks.metric import Metric
@@ -18,13 +17,13 @@ UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def card(mixer: str) -> MixerCard:
-    """Return the card of a mechanism, without importing what is not in the table."""
-    return families.card(mixer)
+    """Return the card of a mechanism of the table, or a plain one."""
+    return card_of(mixer)
 
 
 def row_name(row: Row) -> str:
     """Name a row in one line."""
-    return f"{card(row.mixer).title} ({row.options})" if row.options else card(row.mixer).title
+    return f"{row.card.title} ({row.words})" if row.words else row.card.title
 
 
 def metric_name(metric: Metric) -> str:

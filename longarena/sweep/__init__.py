@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from longarena.progress import SILENT, Progress
-from longarena.recipes.recipe import Recipe
+from longarena.recipes.recipe import Recipe, note_source
 from longarena.sweep.candidates import TuningGrid, ask
 from longarena.sweep.drive import Sweep
 from longarena.sweep.local import LocalCrew, pool
@@ -44,6 +44,7 @@ def sweep(  # noqa: PLR0913 - the one call from outside: all but the recipes by 
     console: Console | None = None,
 ) -> Sweep:
     """Bring every recipe's run to its end; after a stop, `count("stopped")` is not 0."""
+    recipes = [note_source(recipe) for recipe in recipes]
     with open_workplace(runs, store, crew or local(), progress, console) as workplace:
         return workplace.carry_out(plan(recipes, workplace.places))
 
@@ -63,6 +64,7 @@ def tune(  # noqa: PLR0913 - as above
 
     `tune(recipes, {"optimiser.rate": [1e-4, 1e-3]})` tries both on the first seed of each.
     """
+    recipes = [note_source(recipe) for recipe in recipes]
     questions = ask(recipes, grid, halve=halve)
     with open_workplace(runs, store, crew or local(), progress, console) as workplace:
         return tune_all(questions, recipes, workplace)

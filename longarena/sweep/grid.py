@@ -15,17 +15,17 @@ from pathlib import Path
 
 from longarena import attention, sweeps, tasks
 from longarena.errors import UserError, unknown
+from longarena.loading import ALL, spread
 from longarena.recipes.presets import PRESETS, preset
 from longarena.recipes.presets.outside import name_in_recipe, options_of
-from longarena.recipes.recipe import Recipe, override
+from longarena.recipes.recipe import Recipe, override_some
 
 OWN = Path("sweeps")
-ALL = "all"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Tasks and mechanisms by name, or `all` of them; seeds 0 to `seeds` - 1.
+    """Tasks and mechanisms by name; `all` stands for all built-in ones. Seeds 0 to `seeds` - 1.
 
     The assignments `task.key=value` say how a task that is a path is read; `derive` applies all.
     """
@@ -49,8 +49,7 @@ class Grid:
 
     def _pairs(self) -> list[tuple[str, str]]:
         """List tasks with mechanisms; of `all`, those that the preset has a recipe for."""
-        chosen = tasks.TASKS if list(self.tasks) == [ALL] else self.tasks
-        mixers = attention.CARDS if list(self.mixers) == [ALL] else self.mixers
+        chosen, mixers = spread(self.tasks, tasks.TASKS), spread(self.mixers, attention.CARDS)
         pairs = [(task, mixer) for mixer in mixers for task in chosen]
         named = {*self.tasks, *self.mixers}
         if ALL not in named:
@@ -58,7 +57,7 @@ class Grid:
         make = PRESETS[self.preset]
         found = [pair for pair in pairs if make(name_in_recipe(pair[0]), pair[1], 0)]
         # what was named is not left out in silence: `preset` says why there is no recipe for it
-        named -= {name for pair in found for name in pair}
+        named -= {ALL, *(name for pair in found for name in pair)}
         return [*found, *(pair for pair in pairs if named.intersection(pair))] or pairs
 
 
@@ -102,8 +101,11 @@ def _call(path: Path) -> object:
 
 
 def derive(recipes: Sequence[Recipe], assignments: Sequence[str]) -> list[Recipe]:
-    """Override values of every recipe; recipes that become equal run once."""
-    changed = [override(recipe, assignments) for recipe in recipes] if assignments else recipes
+    """Override values of every recipe that has them; recipes that become equal run once.
+
+    A key that no recipe has is refused.
+    """
+    changed = override_some(recipes, assignments)
     return list({recipe.id: recipe for recipe in changed}.values())
 
 

@@ -22,7 +22,7 @@ import torch
 from longarena.data.files import write_atomically
 from longarena.recipes.recipe import Recipe
 from longarena.sweep.plan import Places
-from longarena.sweep.worker import Job, Outcome
+from longarena.sweep.worker import ERRORS, Job, Outcome
 from longarena.training.folder import RunFolder
 
 
@@ -174,7 +174,7 @@ class _Worker:
             name = signal.Signals(-code).name
             return Outcome(state="killed", reason=f"killed by signal {-code} ({name}){_hint(code)}")
         folder = RunFolder.of(self.job.runs, self.job.recipe)
-        write_atomically(folder.path / "errors.txt", errors)
+        write_atomically(folder.path / ERRORS, errors)
         said = errors.strip().splitlines()
         return Outcome(state="failed", reason=said[-1] if said else f"exit code {code}")
 

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 
 from longarena.errors import UserError
 from longarena.findings.changes import flatten, write
+from longarena.model.config import ModelConfig
 from longarena.recipes.recipe import Recipe, build_task
 from longarena.records.folder import find_run_record, write_record
 from longarena.records.record import RunRecord
@@ -27,6 +28,9 @@ from longarena.tracks import track_of
 from longarena.tracks.metric import Metric
 from longarena.training.folder import RunFolder
 from longarena.training.trial import Trial, read_trial
+
+# what of a model decides its speed
+MODEL = set(ModelConfig.model_fields) - {"own"}
 
 State = Literal["done", "interrupted", "failed", "to do"]
 
@@ -165,5 +169,5 @@ def _kind(recipe: Recipe) -> str:
     """Return what decides how long a step takes."""
     task = {"name", "options"}
     return recipe.model_dump_json(
-        include={"task": task, "model": True, "batch_size": True, "precision": True}
+        include={"task": task, "model": MODEL, "batch_size": True, "precision": True}
     )

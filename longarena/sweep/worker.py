@@ -10,10 +10,12 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from pathlib import Path
 from typing import Literal
 
-from longarena.errors import Busy, UserError
+from longarena.data.files import write_atomically
+from longarena.errors import Busy, MixerError, UserError
 from longarena.options import Options
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe, build_task
@@ -21,9 +23,13 @@ from longarena.records.record import RunRecord
 from longarena.runtime import set_up
 from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
+from longarena.training.folder import RunFolder
 from longarena.training.loop import train
 from longarena.training.stop import Interrupted
 from longarena.training.trial import Trial, try_until
+
+# the errors of a run that failed, in its folder
+ERRORS = "errors.txt"
 
 
 class Job(Options):
@@ -53,6 +59,9 @@ def carry_out(job: Job) -> Outcome:
         return _bring(job)
     except Busy as busy:
         return Outcome(state="busy", reason=str(busy))
+    except MixerError as error:
+        _keep_errors(job, error)
+        return Outcome(state="failed", reason=str(error))
     except UserError as error:
         return Outcome(state="failed", reason=str(error))
     except Interrupted as stop:
@@ -67,6 +76,12 @@ def _bring(job: Job) -> Outcome:
         record = train(job.recipe, job.runs, store=job.store)
         return Outcome(state="finished", record=record)
     return Outcome(state="finished", trial=try_until(job.recipe, job.until, job.runs))
+
+
+def _keep_errors(job: Job, error: MixerError) -> None:
+    """Keep where in the user's own mixer an error came from."""
+    folder = RunFolder.of(job.runs, job.recipe)
+    write_atomically(folder.path / ERRORS, "".join(traceback.format_exception(error)))
 
 
 def prepare_data(recipe: Recipe, progress: Progress = SILENT) -> None:

@@ -11,7 +11,7 @@ from longarena.errors import UserError
 from longarena.model.decoding import Decoding
 from longarena.options import Value, parse
 from longarena.progress import SILENT, Progress
-from longarena.recipes.recipe import Recipe, build_task
+from longarena.recipes.recipe import Recipe, build_task, note_source
 from longarena.records.lengths import LengthScore
 from longarena.records.record import SplitScore
 from longarena.tasks.base import Task, default_home
@@ -85,7 +85,7 @@ class _Best:
 
 
 def _read_best(folder: RunFolder, decoding: Mapping[str, Value]) -> _Best:
-    recipe = folder.read_recipe()
+    recipe = note_source(folder.read_recipe())
     task, devices = build_task(recipe), launch(recipe)
     chosen = parse(Decoding, recipe.decoding.model_dump() | dict(decoding), "decoding")
     plain = track_of(task.signature)

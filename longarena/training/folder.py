@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,13 @@ class RunFolder:
     @property
     def answers(self) -> Path:
         return answers_path(self.record)
+
+    def forget(self) -> None:
+        """Delete what the run has found and where it stood, so that it starts anew."""
+        for path in (self.record, self.answers, self.log):
+            path.unlink(missing_ok=True)
+        for folder in (self.checkpoints, self.tensorboard):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def read_recipe(self) -> Recipe:
         """Read the recipe of the run."""

@@ -15,7 +15,7 @@ from longarena.errors import UserError
 from longarena.model.model import Model
 from longarena.model.sampling import Sampling
 from longarena.model.stepping import NextLogits, Stepper
-from longarena.recipes.recipe import build_task
+from longarena.recipes.recipe import build_task, note_source
 from longarena.seeding import torch_rng
 from longarena.tracks import track_of
 from longarena.tracks.language import Language
@@ -89,7 +89,7 @@ def text_generator(
     folder: RunFolder, sampling: Sampling, seed: int = 0, context: int | None = None
 ) -> TextGenerator:
     """Load the best parameters of a run; refuse one that is not of a language model."""
-    recipe = folder.read_recipe()
+    recipe = note_source(folder.read_recipe())
     signature = build_task(recipe).signature
     track = track_of(signature)
     if not isinstance(track, Language):

@@ -3,6 +3,7 @@
 import math
 from contextlib import AbstractContextManager, ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from longarena.data.files import locked, write_atomically
 from longarena.model.model import num_parameters
 from longarena.options import Value
 from longarena.progress import SILENT, Progress
-from longarena.recipes.recipe import Recipe, build_task
+from longarena.recipes.recipe import Recipe, build_task, note_source
 from longarena.records.answers import Answers, write_answers
 from longarena.records.folder import check_text, write_record
 from longarena.records.lengths import LENGTHS
@@ -47,20 +48,24 @@ def train(  # noqa: PLR0913 - the one call from outside: everything but the reci
     store: Path | None = None,
     devices: int = 1,
     tensorboard: bool = False,
+    again: bool = False,
     progress: Progress = SILENT,
 ) -> RunRecord:
     """Bring the run of a recipe to its end and return its record.
 
-    A run that has ended is only read; one that was stopped goes on from its last checkpoint. The
-    record is also written to the folder `store`, by default `records` beside the runs.
+    A run that has ended is only read; one that was stopped goes on from its last checkpoint. With
+    `again` it starts anew, and what it had is lost. The record is also written to the folder
+    `store`, by default `records` beside the runs.
     """
     if tensorboard:
         check_tensorboard()
+    recipe = note_source(recipe)
     launched, task = launch(recipe, devices), build_task(recipe)
     folder = RunFolder.of(runs, recipe)
     progress = progress if launched.is_global_zero else SILENT
     with ExitStack() as held:
-        prepared = first_alone(launched, lambda: _enter(held, recipe, task, folder, progress))
+        enter = partial(_enter, held, recipe, task, folder, progress, again=again)
+        prepared = first_alone(launched, enter)
         record = folder.read_record(recipe)
         if record is None:
             # the first process has verified the data; once is enough
@@ -72,11 +77,19 @@ def train(  # noqa: PLR0913 - the one call from outside: everything but the reci
     return record
 
 
-def _enter(
-    held: ExitStack, recipe: Recipe, task: Task, folder: RunFolder, progress: Progress
+def _enter(  # noqa: PLR0913 - called once
+    held: ExitStack,
+    recipe: Recipe,
+    task: Task,
+    folder: RunFolder,
+    progress: Progress,
+    *,
+    again: bool,
 ) -> Dataset | None:
     """Lock a run; unless it has ended, prepare its data and write its recipe."""
     held.enter_context(lock(folder))
+    if again:
+        folder.forget()
     return None if folder.read_record(recipe) else begin(recipe, task, folder, progress)
 
 

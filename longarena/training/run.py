@@ -27,6 +27,7 @@ from longarena.training import checkpoint
 from longarena.training.best import PREFIX, Best, BestState, check_data
 from longarena.training.checkpoint import Checkpoint, check_fit
 from longarena.training.devices import Devices
+from longarena.training.first_step import check_first_step
 from longarena.training.folder import VALID, Log, RunFolder
 from longarena.training.optimiser import load_state_tensors, state_tensors
 from longarena.training.step import build_learner, take_step
@@ -98,7 +99,8 @@ class Run:
         self.devices, self.progress = host.devices, host.progress
         self.recipe, self.folder, self.data = recipe, folder, data
         self.learner = build_learner(recipe, task.signature, self.devices)
-        track, signature = self.learner.track, task.signature
+        track, self.signature = self.learner.track, task.signature
+        signature = self.signature
         self.metric = track.metric
         self.valid = self._part(track.examples(data.split("valid"), signature))
         self.batches = track.training_batches(
@@ -128,6 +130,9 @@ class Run:
                 if state.is_exhausted(recipe.patience):
                     break
                 self._timed_step(batch, is_timed=state.step >= untimed)
+                if state.step == 1:
+                    loss = self._sum(self.tally).mean_loss
+                    check_first_step(self.learner, loss, batch, self.signature)
                 if state.step % recipe.log_every == 0 or state.step == recipe.steps:
                     note = self._write_log()
                     if note is None:

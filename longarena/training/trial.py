@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from longarena.options import Options
 from longarena.progress import SILENT, Progress
-from longarena.recipes.recipe import Recipe, build_task
+from longarena.recipes.recipe import Recipe, build_task, note_source
 from longarena.records.record import RunRecord
 from longarena.tracks.metric import Metric
 from longarena.training.checkpoint import latest_state
@@ -72,6 +72,7 @@ def try_until(
     recipe: Recipe, step: int, runs: Path = Path("runs"), progress: Progress = SILENT
 ) -> Trial:
     """Bring the run of a recipe to a step at which it validates; its test split is not read."""
+    recipe = note_source(recipe)
     folder, task = RunFolder.of(runs, recipe), build_task(recipe)
     with lock(folder):
         record = folder.read_record(recipe)

@@ -1,12 +1,14 @@
 """The cases of the contract: every mixer of the table, small, in several variants."""
 
+from functools import partial
+
 import pytest
-import torch
 from attention import definitions
 
 from longarena.attention import MIXERS, build
+from longarena.contract.promises import HEADS, MAX_LENGTH, WIDTH, tokens
 
-WIDTH, HEADS, MAX_LENGTH = 16, 2, 128
+__all__ = ["MAX_LENGTH", "WIDTH", "tokens"]
 # a width of queries, keys and values that no other number here could be taken for
 QKV_WIDTH = 24
 
@@ -63,10 +65,6 @@ def make(
     return mixer.double().eval()
 
 
-def tokens(*lengths, seed=0):
-    """Random tokens for rows of these lengths, and their mask."""
-    generator = torch.Generator().manual_seed(seed)
-    longest = max(lengths)
-    x = torch.randn(len(lengths), longest, WIDTH, generator=generator, dtype=torch.float64)
-    mask = torch.arange(longest) < torch.tensor(lengths)[:, None]
-    return x, mask
+def maker(name, options):
+    """What the promises build a case with."""
+    return partial(make, name, options)

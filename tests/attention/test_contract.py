@@ -1,8 +1,12 @@
 """What every mixer promises, tested on every entry of the table, present and future.
 
+The promises are those that `longarena check` tries on a user's own (`longarena/contract`).
+
 Every variant is compared with its definition, at rows of several lengths with noise in the padding.
 The other promises are tried once per mixer, and on every variant by `make test-all`.
 """
+
+from functools import partial
 
 import pytest
 import torch
@@ -15,35 +19,17 @@ from attention.cases import (
     QKV_WIDTH,
     WIDTH,
     make,
+    maker,
     over,
     over_mixers,
     tokens,
 )
-from safetensors.torch import load, save
 
 from longarena.attention import MIXERS, Attention, build, matrix
+from longarena.contract import promises
 from longarena.errors import UserError
 
 OTHER_LENGTHS = [2, 7, 8, 9, 63, 64, 65]
-
-
-def gradient(mixer, x, mask, direction):
-    """The gradient at the real tokens of a weighted sum of the outputs at the real tokens."""
-    x = x.clone().requires_grad_()
-    (mixer(x, mask) * direction)[mask].sum().backward()
-    return x.grad[mask]
-
-
-def other_lengths(x, mask):
-    """The same rows with 64 padded columns of noise behind them."""
-    rows = x.shape[0]
-    noise = torch.full((rows, 64, WIDTH), 7.0, dtype=x.dtype)
-    return torch.cat([x, noise], 1), torch.cat([mask, torch.zeros(rows, 64, dtype=torch.bool)], 1)
-
-
-def skip_without_parameters(mixer):
-    if not list(mixer.parameters()):
-        pytest.skip(f"{mixer.card.name} has no parameters: nothing to draw and nothing to train")
 
 
 @over_mixers(CASES)
@@ -55,118 +41,62 @@ def skip_without_parameters(mixer):
     ],
 )
 def test_any_length_keeps_its_shape_and_stays_finite(name, options, length):
-    x, mask = tokens(length, max(1, length // 2))
-    y = make(name, options)(x, mask)
-    assert y.shape == x.shape
-    assert y.isfinite().all()
+    promises.any_length_is_answered(maker(name, options), [length])
 
 
 @pytest.mark.parametrize("name", MIXERS)
 def test_a_longer_sequence_than_it_was_built_for_is_refused(name):
-    x, mask = tokens(17)
-    mixer = make(name, definitions.of(name).SMALL, max_length=16)
-    mixer(x[:, :16], mask[:, :16])
-    with pytest.raises(UserError, match="up to 16 tokens, and this one has 17; build it with"):
-        mixer(x, mask)
+    promises.too_long_is_refused(maker(name, definitions.of(name).SMALL))
 
 
 @over_mixers(CASES)
 def test_a_row_of_padding_alone_gives_finite_output_and_gradient(name, options):
-    x, mask = tokens(61, 40)
-    mask[1] = False
-    x.requires_grad_()
-    y = make(name, options)(x, mask)
-    y.sum().backward()
-    assert y.isfinite().all()
-    assert x.grad.isfinite().all()
+    promises.padding_alone_is_finite(maker(name, options))
 
 
 @over_mixers(CASES)
 def test_a_row_of_padding_alone_changes_no_other_row(name, options):
-    mixer = make(name, options)
-    x, mask = tokens(61, 40)
-    alone = mixer(x[:1], mask[:1])
-    mask[1] = False
-    torch.testing.assert_close(mixer(x, mask)[:1], alone)
+    promises.padding_alone_changes_no_other_row(maker(name, options))
 
 
 @over_mixers(CASES)
 def test_padding_never_leaks(name, options):
-    mixer = make(name, options)
-    x, mask = tokens(61, 40, 9)
-    noisy = torch.where(mask[..., None], x, 1e3 * torch.randn_like(x))
-    torch.testing.assert_close(mixer(x, mask)[mask], mixer(noisy, mask)[mask])
-    direction = torch.randn_like(x)
-    torch.testing.assert_close(
-        gradient(mixer, x, mask, direction), gradient(mixer, noisy, mask, direction)
-    )
+    promises.padding_never_leaks(maker(name, options))
 
 
 @over_mixers(CASES)
 def test_appended_padding_changes_nothing(name, options):
-    mixer = make(name, options)
-    x, mask = tokens(61, 40, 9)
-    longer, longer_mask = other_lengths(x, mask)
-    torch.testing.assert_close(mixer(longer, longer_mask)[longer_mask], mixer(x, mask)[mask])
-    direction = torch.randn_like(x)
-    longer_direction = torch.cat([direction, torch.zeros(3, 64, WIDTH, dtype=x.dtype)], 1)
-    torch.testing.assert_close(
-        gradient(mixer, longer, longer_mask, longer_direction), gradient(mixer, x, mask, direction)
-    )
+    promises.appended_padding_changes_nothing(maker(name, options))
 
 
 @over_mixers(CASES)
 def test_a_row_does_not_depend_on_its_neighbours(name, options):
-    mixer = make(name, options)
-    x, mask = tokens(61, 40, 9)
-    torch.testing.assert_close(mixer(x[1:2, :40], mask[1:2, :40]), mixer(x, mask)[1:2, :40])
+    promises.a_row_stands_alone(maker(name, options))
 
 
 @over_mixers(CASES)
 def test_every_parameter_gets_a_finite_gradient(name, options):
-    mixer = make(name, options).train()
-    skip_without_parameters(mixer)
-    x, mask = tokens(61, 40)
-    loss, extra = mixer(x, mask)[mask].square().sum(), mixer.extra_loss()
-    (loss if extra is None else loss + extra).backward()
-    gradients = {key: p.grad for key, p in mixer.named_parameters()}
-    assert all(g is not None and g.isfinite().all() for g in gradients.values()), gradients
-    assert all(g.abs().sum() > 0 for g in gradients.values()), gradients
+    promises.parameters_are_trained(maker(name, options))
 
 
 @over_mixers(CASES)
 def test_saved_and_loaded_it_answers_the_same(name, options):
-    mixer, other = make(name, options, seed=0), make(name, options, seed=1)
-    state = {key: value.contiguous() for key, value in mixer.state_dict().items()}
-    other.load_state_dict(load(save(state)))
-    x, mask = tokens(61, 40)
-    expected = mixer(x, mask)
-    other.place = mixer.place  # draws that are no parameters follow the seed, not the file
-    other.begin_step(0)
-    mixer.begin_step(0)
-    torch.testing.assert_close(other(x, mask), expected, rtol=0, atol=0)
+    promises.saved_and_loaded_is_the_same(maker(name, options))
 
 
 @over_mixers(CASES)
 def test_the_same_seed_gives_the_same_output(name, options):
-    x, mask = tokens(61, 40)
-    first, second = make(name, options, seed=3), make(name, options, seed=3)
-    assert torch.equal(first(x, mask), second(x, mask))
+    promises.the_same_seed_gives_the_same(maker(name, options))
 
 
 @over_mixers(CASES)
 def test_another_seed_gives_another_output(name, options):
-    x, mask = tokens(61, 40)
-    first, second = make(name, options, seed=3), make(name, options, seed=4)
-    skip_without_parameters(first)
-    assert not torch.equal(first(x, mask), second(x, mask))
+    promises.another_seed_gives_another(maker(name, options))
 
 
 @over_mixers(CASES)
 def test_in_eval_mode_the_output_is_fixed(name, options):
-    mixer = make(name, options)
-    x, mask = tokens(61, 40)
-    assert torch.equal(mixer(x, mask), mixer(x, mask))
+    promises.evaluation_is_fixed(maker(name, options))
 
 
 @over(CASES)
@@ -218,16 +148,9 @@ def test_queries_keys_and_values_have_a_width_of_their_own(name, options):
 
 @over_mixers(QKV_CASES)
 def test_with_a_qkv_width_of_its_own_padding_never_leaks(name, options):
-    mixer = make(name, options, qkv_width=QKV_WIDTH)
-    x, mask = tokens(61, 40, 9)
-    noisy = torch.where(mask[..., None], x, 1e3 * torch.randn_like(x))
-    y = mixer(x, mask)
-    assert y.shape == x.shape
-    torch.testing.assert_close(y[mask], mixer(noisy, mask)[mask])
-    direction = torch.randn_like(x)
-    ours = gradient(mixer, x, mask, direction)
-    assert ours.isfinite().all()
-    torch.testing.assert_close(ours, gradient(mixer, noisy, mask, direction))
+    make_wide = partial(make, name, options, qkv_width=QKV_WIDTH)
+    promises.any_length_is_answered(make_wide, [61])
+    promises.padding_never_leaks(make_wide)
 
 
 def compare_with_definition(mixer, name, options, lengths):
@@ -255,50 +178,14 @@ def compare_with_definition(mixer, name, options, lengths):
         torch.testing.assert_close(ours, theirs, msg=key)
 
 
-# how much larger than usual the tokens are, and the maps to queries and keys
-SCALES = {"usual": (1, 1), "small tokens": (0.1, 1), "large tokens": (10, 1), "large maps": (1, 4)}
-
-
-def enlarge(mixer, factor):
-    """Enlarge the maps to queries and keys, or all maps where these have other names."""
-    maps = {key: p for key, p in mixer.named_parameters() if p.dim() > 1}
-    compared = [p for key, p in maps.items() if "query" in key or "key" in key]
-    with torch.no_grad():
-        for p in compared or maps.values():
-            p.mul_(factor)
-
-
-def parting(x, places):
-    """The first row; the first up to each place and then another; the last token is huge."""
-    parted = [x[0], *(torch.cat([x[0, :n], row[n:]]) for n, row in zip(places, x[1:], strict=True))]
-    parted[-1][-1] *= 100
-    return torch.stack(parted)
-
-
 @over_mixers(CAUSAL_CASES)
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", promises.SCALES)
 @pytest.mark.parametrize(
     "length",
     [100, *(pytest.param(length, marks=pytest.mark.everywhere) for length in (9, MAX_LENGTH))],
 )
 def test_a_later_token_changes_nothing_earlier(name, options, scale, length):
-    mixer = make(name, options, causal=True)
-    of_tokens, of_maps = SCALES[scale]
-    enlarge(mixer, of_maps)
-    places = [1, length // 2, length // 2 + 1, length - 1]
-    x, mask = tokens(*[length] * (1 + len(places)))
-    x = parting(of_tokens * x, places).requires_grad_()
-    y = mixer(x, mask)
-    assert not torch.allclose(y[0], y[1])
-
-    earlier = torch.arange(length) < torch.tensor([length, *places])[:, None]
-    (gradient,) = torch.autograd.grad((y * torch.randn_like(y))[earlier].sum(), x)
-    assert (gradient[~earlier] == 0).all()  # not nearly: not one bit
-
-    bounds = {"rtol": 1e-10, "atol": 1e-12 * y.abs().max().item()}
-    for n, row in zip(places, y[1:], strict=True):
-        torch.testing.assert_close(row[:n], y[0, :n], **bounds)
-        torch.testing.assert_close(mixer(x[:1, :n], mask[:1, :n])[0], y[0, :n], **bounds)
+    promises.later_changes_nothing_earlier(maker(name, options), scale, length)
 
 
 @pytest.mark.parametrize("name", [name for name in MIXERS if not MIXERS[name].card.causal])

@@ -6,9 +6,10 @@ Every mixer that can be causal is tried, past blocks, segments and windows.
 import pytest
 import torch
 from attention import definitions
-from attention.cases import CAUSAL_CASES, WIDTH, make, over, over_mixers, tokens
+from attention.cases import CAUSAL_CASES, WIDTH, make, maker, over, over_mixers, tokens
 
 from longarena.attention import MIXERS, build
+from longarena.contract import promises
 from longarena.errors import UserError
 
 LENGTH = 61
@@ -41,14 +42,8 @@ def test_after_a_prompt_it_goes_on_as_if_it_had_stepped(name, options, first):
 
 
 @over_mixers(CAUSAL_CASES)
-@torch.no_grad()
 def test_it_carries_as_many_bytes_as_it_says(name, options):
-    mixer = make(name, options, causal=True)
-    x, _ = tokens(LENGTH)
-    decoder = mixer.start(1)
-    for length, token in enumerate(x.unbind(1), start=1):
-        decoder.step(token)
-        assert decoder.num_bytes == mixer.state_bytes(length), length
+    promises.carries_what_it_says(maker(name, options))
 
 
 @over_mixers(CAUSAL_CASES)

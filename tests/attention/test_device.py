@@ -7,6 +7,7 @@ from attention.cases import WIDTH, make, tokens
 from fake_device import PASSED, FakeDevice, outcomes
 
 from longarena.attention import MIXERS
+from longarena.contract.fake_device import step_on_device
 
 SMALL = {name: (name, {}) for name in MIXERS} | {
     f"{name} causal": (name, {"causal": True}) for name in MIXERS if MIXERS[name].card.causal
@@ -56,25 +57,16 @@ BROKEN = {
 
 def run(key):
     """Run one training step of a case, or of a broken module, on the device."""
-    device = FakeDevice()
-    x, mask = tokens(61, 40, 9)
-    x, mask = device.like(x.float().requires_grad_()), device.like(mask)
     if key in BROKEN:
+        device = FakeDevice()
+        x, mask = tokens(61, 40, 9)
+        x, mask = device.like(x.float().requires_grad_()), device.like(mask)
         module = device.take(BROKEN[key][0]())
         device.run_step(lambda: module(x, mask).sum())
     else:
         name, changes = (SMALL | VARIANTS)[key]
         changed = {"options": definitions.of(name).SMALL} | changes
-        mixer = device.take(make(name, **changed).float().train())
-        mixer.begin_step(1)
-        device.run_step(lambda: loss(mixer, x, mask))
-        mixer.end_step()
-
-
-def loss(mixer, x, mask):
-    y = mixer(x, mask).sum()
-    extra = mixer.extra_loss()
-    return y if extra is None else y + extra
+        step_on_device(make(name, **changed))
 
 
 @pytest.fixture(scope="module")

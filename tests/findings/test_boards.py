@@ -41,13 +41,30 @@ def test_over_ten_percent_more_parameters_is_free(parameters, is_free):
 
 @pytest.mark.parametrize("sets", [["model.depth=4"], ["model.width=32"], ["steps=50"]])
 def test_another_recipe_than_the_presets_is_free(sets):
-    runs = [run_record(), run_record(sets=sets), run_record("linear", sets=sets)]
-    board = only_board(runs)
+    board = only_board([run_record(), run_record("linear", sets=sets)])
     assert rows(board.comparable) == [TRANSFORMER]
-    assert [(line.row, line.changes) for line in board.free] == [
-        (TRANSFORMER, sets[0]),
-        (LINEAR, sets[0]),
+    assert [(line.row, line.changes) for line in board.free] == [(LINEAR, sets[0])]
+
+
+@pytest.mark.parametrize("plain", [[], [run_record(), run_record("local")]])
+def test_what_was_changed_alike_for_all_is_compared_on_a_board_of_its_own(plain):
+    changed = [
+        run_record(mixer, accuracy=accuracy, sets=["steps=8"])
+        for mixer, accuracy in (("transformer", 0.3), ("linear", 0.4), ("mine:Own", 0.2))
     ]
+    *others, board = boards(score_table([*plain, *changed]))
+    assert len(others) == bool(plain)
+    assert board.changes == "steps=8"
+    assert rows(board.comparable) == [TRANSFORMER, LINEAR, Row("mine:Own")]
+    assert {line.changes for line in board.comparable} == {""}
+    assert board.free == ()
+    assert board.best(board.columns[0]) == 0.4
+
+
+def test_a_change_that_the_baseline_does_not_share_stays_free():
+    runs = [run_record(mixer, sets=["steps=8"]) for mixer in ("linear", "local")]
+    board = only_board([run_record(), *runs])
+    assert (board.changes, len(board.free)) == ("", 2)
 
 
 def test_without_a_transformer_nobody_knows_and_the_run_is_free():

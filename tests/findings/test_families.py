@@ -5,7 +5,8 @@ from report.arena import arena, run
 from report.examples import measure_record
 
 from longarena.attention import MIXERS
-from longarena.findings.families import card, family_table
+from longarena.attention.cards import card_of
+from longarena.findings.families import family_table
 from longarena.records.folder import Records
 
 ARENA = family_table(arena())
@@ -62,7 +63,7 @@ def test_the_score_leaves_path_x_out():
 def test_a_mechanism_of_a_users_own_is_shown_and_not_imported():
     table = family_table(Records(measurements=[measure_record(), measure_record("antigravity:X")]))
     assert member(table, "antigravity:X").card.family == "your own"
-    assert card("antigravity:X").title == "antigravity:X"
+    assert card_of("antigravity:X").title == "antigravity:X"
 
 
 @pytest.mark.parametrize("mixer", MIXERS)

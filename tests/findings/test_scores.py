@@ -4,6 +4,7 @@ from statistics import stdev
 import pytest
 from report.examples import MACHINE, MODEL, measure_record, run_record
 
+from longarena.attention import MixerCard, OwnMixer
 from longarena.findings.costs import cost_tables
 from longarena.findings.scores import Row, Score, score_table
 from longarena.tracks.metric import ACCURACY
@@ -168,3 +169,21 @@ def test_the_latest_session_comes_first():
     days = ["2025-11-01", "2025-11-03", "2025-11-02"]
     records = [measure_record(session=day, finished_at=day) for day in days]
     assert [table.session for table in cost_tables(records)] == sorted(days, reverse=True)
+
+
+def own_run(source, accuracy, day, seed=0):
+    """A run of a user's own mixer with some source."""
+    record = run_record("mine:Own", accuracy=accuracy, seed=seed, finished_at=f"2025-11-{day}")
+    own = OwnMixer(source=source, card=MixerCard(name="mine:Own", title="My own"))
+    model = record.recipe.model.model_copy(update={"own": own})
+    recipe = record.recipe.model_copy(update={"model": model})
+    return record.model_copy(update={"recipe": recipe, "id": recipe.id})
+
+
+def test_runs_from_before_an_edit_stand_in_a_row_of_their_own():
+    runs = [own_run("aa", 0.2, "01", seed=1), own_run("bb", 0.4, "02"), own_run("aa", 0.3, "01")]
+    table = score_table(runs)
+    assert table.rows == (Row("mine:Own"), Row("mine:Own", source="aa"))
+    assert [row.card.title for row in table.rows] == ["My own"] * 2
+    values = [table.scores[row, table.columns[0]].values for row in table.rows]
+    assert values == [(0.4,), (0.3, 0.2)]

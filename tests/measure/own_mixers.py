@@ -78,7 +78,7 @@ class Convolving(Plain):
         self.output = torch.nn.Linear(place.width, place.width)
 
     def forward(self, x, mask):
-        return self.output(self.near(x.mT).mT)
+        return self.output(self.near((x * mask[..., None]).mT).mT)
 
 
 class Honest(Transformer):

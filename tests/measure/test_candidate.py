@@ -1,6 +1,7 @@
 import pytest
 
-from longarena.measure.candidate import Target, name_mixer, read_mixer
+from longarena.attention import CARDS
+from longarena.measure.candidate import Target, name_mixer, read_mixer, read_mixers, read_recipes
 from longarena.measure.work import SHAPES
 
 
@@ -46,3 +47,16 @@ def test_the_id_tells_everything_apart():
     ]
     assert len({each.id for each in different}) == len(different)
     assert target().id == target().id
+
+
+def test_all_and_ones_own_are_named_together():
+    own = "attention.own_mixers:Mean"
+    assert [m.mixer for m in read_mixers(["all", own], SHAPES["small"])] == [*CARDS, own]
+    recipes = read_recipes(["all", own], "listops", "quick", ["model.block=8"])
+    assert [recipe.model.mixer for recipe in recipes] == [*CARDS, own]
+
+
+def test_an_edited_source_is_measured_anew():
+    model = SHAPES["small"].with_mixer("attention.own_mixers:Mean", {})
+    edited = model.model_copy(update={"own": model.own.model_copy(update={"source": "other"})})
+    assert target(model=model).id != target(model=edited).id

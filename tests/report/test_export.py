@@ -165,11 +165,20 @@ def test_a_partial_average_says_of_how_many_tasks(records, tmp_path):
 
 def test_free_results_are_a_table_of_their_own_without_a_best(tmp_path):
     found = runs()
-    found += [run.model_copy(update={"recipe": changed(run.recipe)}) for run in found]
+    others = [run for run in found if run.recipe.model.mixer != "transformer"]
+    found += [run.model_copy(update={"recipe": changed(run.recipe)}) for run in others]
     paths = export(Records(runs=found), "scores", "markdown", tmp_path)
     assert [path.name for path in paths] == ["scores-arena-quick.md", "scores-arena-quick-free.md"]
     assert "**" in paths[0].read_text()
     assert "**" not in paths[1].read_text()
+
+
+def test_results_that_were_all_changed_alike_are_a_table_of_their_own_with_a_best(tmp_path):
+    found = [run.model_copy(update={"recipe": changed(run.recipe)}) for run in runs()]
+    [path] = export(Records(runs=found), "scores", "markdown", tmp_path)
+    assert path.name == "scores-arena-quick-changed.md"
+    assert "**" in path.read_text()
+    assert f"preset quick with steps={found[0].recipe.steps}" in path.read_text()
 
 
 def changed(recipe):

@@ -1,16 +1,21 @@
 """Results of the preset `own`: a board of their own, beside what was published for each."""
 
 import pytest
-from report.examples import run_record
+from report.examples import measure_record, run_record
 
+from longarena.attention import MixerCard, OwnMixer
 from longarena.findings.boards import own_variant
 from longarena.recipes.presets.own import RECIPES, own
 from longarena.records.folder import Records
+from longarena.report.charts import draw_charts
 from longarena.report.findings import Findings
 from longarena.report.page.environment import environment
+from longarena.report.page.page import render
 from longarena.report.tables.beside import beside_scores
 from longarena.report.tables.scores import board_tables, score_tables
+from longarena.table.latex import latex
 
+CARD = MixerCard(name="mine:Own", title="My <own>", family="kernels", colour="#123456")
 NO_FILTERS = {"preset": [], "task": [], "family": []}
 
 
@@ -52,3 +57,37 @@ def test_the_page_says_so_too(found):
     section = template.render(boards=board_tables(found), filters=NO_FILTERS, failures=[])
     assert "not which one is better" in section
     assert "was run in the column to compare with" not in section
+
+
+def carded(record, of_model):
+    """Give a record the card of a mixer that nobody can import."""
+    own = OwnMixer(source="ab", card=CARD)
+    if of_model:
+        return record.model_copy(update={"model": record.model.model_copy(update={"own": own})})
+    model = record.recipe.model.model_copy(update={"own": own})
+    recipe = record.recipe.model_copy(update={"model": model})
+    return record.model_copy(update={"recipe": recipe})
+
+
+@pytest.fixture
+def carded_records():
+    own = carded(run_record("mine:Own", accuracy=0.4), of_model=False)
+    measured = carded(measure_record("mine:Own", 1024, 9.0), of_model=True)
+    return Records(runs=[run_record(), own], measurements=[measure_record(), measured])
+
+
+def test_the_card_of_ones_own_is_on_the_page_and_in_latex(carded_records):
+    (table,) = score_tables(Findings.of(carded_records))
+    assert [row.filters["family"] for row in table.rows] == ["full attention", "kernels"]
+    assert r"My \textless{}own\textgreater{}" in latex(table)
+    page = render(carded_records)
+    assert "My &lt;own&gt;" in page
+    assert "My <own>" not in page
+
+
+def test_a_colour_of_its_own_is_in_every_chart(carded_records):
+    charts = {chart.name: chart.spec for chart in draw_charts(Findings.of(carded_records))}
+    for name in ("picture", "curves"):
+        assert "'#123456'" in str(charts[name])
+        families = {point["mixer"]: point["family"] for point in charts[name]["datasets"]["points"]}
+        assert families == {"Transformer": "full attention", "My <own>": "My <own>"}

@@ -86,3 +86,9 @@ def test_a_sweep_whose_runs_are_all_there_ends_well_at_once(run, tmp_path):
     assert code == 0, errors
     assert "1 run: 0 finished, 1 skipped" in output
     assert "next: longarena report" in output
+
+
+def test_a_sweep_is_cut_short_by_its_own_option(run):
+    words = ["sweep", "--tasks", "listops", "--mixers", "linear", "--steps", "7", "--dry-run"]
+    _, output, _ = run(*words, "--json")
+    assert [each["steps"] for each in json.loads(output)["runs"]] == [7]

@@ -27,6 +27,25 @@ def test_all_are_the_mixers_and_the_tasks_that_a_preset_has():
     assert "pathfinder-256" not in tasks
 
 
+def test_all_and_ones_own_are_named_together():
+    recipes = Grid(["listops"], ["all", "attention.own_mixers:Mean", "linear"], "quick").recipes()
+    mixers = [recipe.model.mixer for recipe in recipes]
+    assert mixers == [*MIXERS, "attention.own_mixers:Mean"]
+    assert recipes[-1].model.own.card.title == "My mean"
+
+
+def test_an_option_is_set_where_it_exists_and_refused_where_it_exists_nowhere():
+    recipes = Grid(["listops", "pathfinder"], ["linear", "local"]).recipes()
+    changed = derive(recipes, ["task.max_length=64", "model.block=8", "steps=7"])
+    assert [recipe.task.options.get("max_length") for recipe in changed] == [64, None] * 2
+    assert [recipe.model.options.get("block") for recipe in changed] == [None, None, 8, 8]
+    assert {recipe.steps for recipe in changed} == {7}
+    with pytest.raises(UserError, match="unknown recipe key 'task'"):
+        derive(recipes, ["task=64"])
+    with pytest.raises(UserError, match="steps = 0"):
+        derive(recipes, ["steps=0"])
+
+
 @pytest.fixture
 def own_recipes(monkeypatch):
     """Pretend that `linear` and `local` are the only mechanisms with recipes of their authors."""

@@ -122,7 +122,8 @@ def test_a_run_that_fails_is_recorded_and_the_exit_code_tells(run, tmp_path, own
     assert "1 finished, 0 skipped, 1 failed, 0 stopped" in output
     assert "RuntimeError: out of luck" in output
     [failure] = records(tmp_path).failures
-    assert failure.error == "RuntimeError: out of luck"
+    assert failure.error.startswith("the mixer unlucky:Unlucky raised in forward")
+    assert failure.error.endswith("RuntimeError: out of luck")
     [said] = tmp_path.glob("runs/*/*/*/errors.txt")
     assert "Traceback" in said.read_text()
 

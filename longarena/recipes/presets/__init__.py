@@ -13,7 +13,7 @@ from longarena.recipes.presets.own import own
 from longarena.recipes.presets.paper import paper
 from longarena.recipes.presets.quick import quick
 from longarena.recipes.presets.small import small
-from longarena.recipes.recipe import Recipe, replace
+from longarena.recipes.recipe import Recipe, note_source, replace
 from longarena.tasks.base import default_home
 
 Preset = Callable[[str, str, int], Recipe | None]
@@ -58,6 +58,7 @@ def preset(
         raise refusal(error, "recipe") from None
     if recipe is None:
         raise _none(name, task, mixer)
+    recipe = note_source(recipe)
     return _completed(recipe, data, options) if is_outside(task) else recipe
 
 

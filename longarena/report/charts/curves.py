@@ -80,7 +80,7 @@ def _draw(
     ]
     y_title = f"validation {scores_name(metrics)}"
     return draw_lines(
-        Frame(found.family_of, names, title, y_title, is_x_log=is_time, is_x_time=is_time), points
+        Frame(found.cards, names, title, y_title, is_x_log=is_time, is_x_time=is_time), points
     )
 
 

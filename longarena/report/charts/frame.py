@@ -13,10 +13,10 @@ from typing import Literal
 
 import altair as alt
 
-from longarena.attention import Family
+from longarena.attention.cards import MixerCard
 from longarena.findings.scores import group
 from longarena.report.charts.label_placement import Dot, around, column
-from longarena.report.charts.palette import COLOURS, dashes
+from longarena.report.charts.palette import dashes, hue, legend
 from longarena.report.charts.pareto import front
 
 Point = dict[str, float | str]
@@ -63,13 +63,14 @@ CONFIG = {
 class Frame:
     """The axes; each panel is a choice of points, with ranges of its own.
 
-    `families` has all mechanisms of the page, so that one looks the same in every chart. In the
-    panels that are `turned`, y grows downwards, because less of it is better. Where x is a time, it
-    is given in seconds and written in the unit that suits it. `area_title` says what the area of a
-    dot is; the Pareto front takes more of x for better, or less of it where `is_x_less`.
+    `cards` has all mechanisms of the page by their names, so that one looks the same in every
+    chart. In the panels that are `turned`, y grows downwards, because less of it is better. Where x
+    is a time, it is given in seconds and written in the unit that suits it. `area_title` says what
+    the area of a dot is; the Pareto front takes more of x for better, or less of it where
+    `is_x_less`.
     """
 
-    families: Mapping[str, Family]
+    cards: Mapping[str, MixerCard]
     panels: Sequence[str]
     x_title: str
     y_title: str
@@ -102,7 +103,7 @@ class Plot:
 def draw_lines(frame: Frame, points: list[Point]) -> Spec:
     """Draw a line per mechanism, named in a column at the right."""
     plot = replace(fit(frame, points, points), free_pixels=NAME_WIDTH)
-    styles = dashes(frame.families)
+    styles = dashes(frame.cards)
     scale = alt.Scale(domain=list(styles), range=[list(dash) for dash in styles.values()])
     dash = alt.StrokeDash("mixer:N", scale=scale, legend=None)
     lines = _marks(plot).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=22)).encode(dash)
@@ -219,8 +220,10 @@ def _finish(plot: Plot, layers: list[alt.Chart], datasets: dict[str, list[Point]
         panel = alt.param(name="panel", value=0, bind=choice)
     chart = alt.layer(*layers).add_params(panel).properties(width="container", height=HEIGHT)
     spec: Spec = chart.to_dict()
-    families = plot.frame.families
-    points = [point | {"family": families[str(point["mixer"])]} for point in datasets["points"]]
+    cards = plot.frame.cards
+    points = [
+        point | {"family": hue(cards[str(point["mixer"])]).name} for point in datasets["points"]
+    ]
     return spec | {"datasets": datasets | {"points": points}, "config": CONFIG}
 
 
@@ -232,15 +235,15 @@ def _marks(plot: Plot) -> alt.Chart:
     hover = alt.selection_point(
         name="hover", fields=["mixer"], on="pointerover", clear="pointerout", empty=True
     )
-    used = [family for family in COLOURS if family in plot.frame.families.values()]
-    colours = alt.Scale(domain=used, range=[COLOURS[family] for family in used])
-    legend = alt.Legend(title=None, columns=LEGEND_COLUMNS, symbolType="circle", symbolSize=90)
+    used = legend(plot.frame.cards.values())
+    colours = alt.Scale(domain=list(used), range=list(used.values()))
+    shown = alt.Legend(title=None, columns=LEGEND_COLUMNS, symbolType="circle", symbolSize=90)
     return (
         _layer("points")
         .encode(
             _x(plot),
             _y(plot),
-            alt.Color("family:N", scale=colours, legend=legend),
+            alt.Color("family:N", scale=colours, legend=shown),
             detail="mixer:N",
             opacity=alt.condition(hover, alt.value(1), alt.value(0.15)),
             tooltip=[

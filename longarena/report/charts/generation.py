@@ -2,7 +2,7 @@
 
 from longarena.report.charts.frame import Frame, Point, Spec, draw_lines
 from longarena.report.findings import Findings
-from longarena.report.formatting import card, row_name
+from longarena.report.formatting import row_name
 
 
 def draw_generation(found: Findings) -> Spec | None:
@@ -22,7 +22,7 @@ def draw_generation(found: Findings) -> Spec | None:
         if (row, context) in session.costs
     ]
     frame = Frame(
-        {row_name(row): card(row.mixer).family for row in session.rows},
+        {row_name(row): row.card for row in session.rows},
         panels=[""],
         x_title="context",
         y_title="milliseconds per token",

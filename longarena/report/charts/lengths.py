@@ -29,7 +29,7 @@ def _against_length(found: Findings, title: str, read: Callable[[StepCost], floa
         if (row, length) in costs.costs
     ]
     frame = Frame(
-        found.family_of,
+        found.cards,
         panels=[""],
         x_title="sequence length",
         y_title=title,

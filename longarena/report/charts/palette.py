@@ -3,11 +3,14 @@
 Choice: thirteen colours that can be seen on a white and on a dark page (contrast at least 3 on
         both), as far apart as that allows, also for eyes without red or green cones. Dashes, and
         the name at every line and dot, help where colours do not.
+Choice: a mechanism of the user's own may have a colour of its own, which its card says; it then
+        stands in the legend by its name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from longarena.attention import Family
+from longarena.attention.cards import Family, MixerCard
 
 COLOURS: Mapping[Family, str] = {
     "full attention": "#787887",
@@ -27,15 +30,39 @@ COLOURS: Mapping[Family, str] = {
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3))
 
 
-def dashes(families: Mapping[str, Family]) -> dict[str, tuple[int, ...]]:
-    """Give the members of every family different dashes.
+@dataclass(frozen=True)
+class Hue:
+    """An entry of the legend: a family, or a mechanism with a colour of its own."""
 
-    >>> dashes({"a": "kernels", "b": "memory", "c": "kernels"})
+    name: str
+    colour: str
+
+
+def hue(card: MixerCard) -> Hue:
+    """Return the colour of a mechanism, and what that stands for.
+
+    >>> hue(MixerCard(family="kernels")).name, hue(MixerCard(title="Mine", colour="#123456")).name
+    ('kernels', 'Mine')
+    """
+    return Hue(card.title, card.colour) if card.colour else Hue(card.family, COLOURS[card.family])
+
+
+def legend(cards: Iterable[MixerCard]) -> dict[str, str]:
+    """Return the colours of some mechanisms by what they stand for, the families in their order."""
+    found = {each.name: each.colour for each in map(hue, cards)}
+    return {name: found[name] for name in (*(f for f in COLOURS if f in found), *found)}
+
+
+def dashes(cards: Mapping[str, MixerCard]) -> dict[str, tuple[int, ...]]:
+    """Give mechanisms of one colour different dashes.
+
+    >>> kernel, memory = MixerCard(family="kernels"), MixerCard(family="memory")
+    >>> dashes({"a": kernel, "b": memory, "c": kernel})
     {'a': (1, 0), 'b': (1, 0), 'c': (6, 3)}
     """
-    members: dict[Family, int] = {}
+    members: dict[Hue, int] = {}
     chosen: dict[str, tuple[int, ...]] = {}
-    for name, family in families.items():
-        chosen[name] = DASHES[members.get(family, 0) % len(DASHES)]
-        members[family] = members.get(family, 0) + 1
+    for name, card in cards.items():
+        chosen[name] = DASHES[members.get(hue(card), 0) % len(DASHES)]
+        members[hue(card)] = members.get(hue(card), 0) + 1
     return chosen

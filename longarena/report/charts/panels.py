@@ -45,7 +45,8 @@ def _average(board: Board) -> ScorePanel | None:
         return None
     wanted = board.suite.averages[0].tasks
     own = [at for at in board.columns if at.task in wanted and has_own_data(at)]
-    parts = [f"Average of {most} tasks", board.preset, tuned(board.tuning)]
+    setting = [board.preset, board.changes, tuned(board.tuning)]
+    parts = [f"Average of {most} tasks", *setting]
     return ScorePanel(
         title=", ".join(filter(None, parts)),
         means={row: each.mean for row, each in found.items() if each.num_tasks == most},

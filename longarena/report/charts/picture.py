@@ -56,7 +56,7 @@ def _frame(found: Findings, panels: list[ScorePanel], costs: CostTable, length: 
     metrics = [panel.metric for panel in panels]
     is_mixed = len(set(metrics)) > 1
     return Frame(
-        found.family_of,
+        found.cards,
         panels=[
             f"{panel.title}: {metric_name(panel.metric)}" if is_mixed else panel.title
             for panel in panels

@@ -3,6 +3,7 @@
 A bar is the mean over the runs of one mechanism on one task; the name stands at its end.
 """
 
+from collections.abc import Mapping
 from statistics import fmean
 
 import altair as alt
@@ -10,9 +11,9 @@ import altair as alt
 from longarena.findings.scores import group
 from longarena.records.record import SpanRecord
 from longarena.report.charts.frame import CONFIG, LEGEND_COLUMNS, Point, Spec
-from longarena.report.charts.palette import COLOURS
+from longarena.report.charts.palette import hue, legend
 from longarena.report.findings import Findings
-from longarena.report.formatting import card, task_title
+from longarena.report.formatting import task_title
 
 GROUP_GAP = 10
 BAR_HEIGHT = 18
@@ -25,7 +26,8 @@ def draw_spans(found: Findings) -> Spec | None:
     latest = list({(record.id, *_place_of(record)): record for record in ordered}.values())
     bars = [_bar(records) for records in group(latest, _place_of).values()]
     bars = sorted(bars, key=lambda bar: (str(bar["task"]), -float(bar["span"])))
-    return _spec(bars) if bars else None
+    cards = [record.recipe.model.card for record in found.records.spans]
+    return _spec(bars, legend(cards)) if bars else None
 
 
 def _place_of(record: SpanRecord) -> tuple[str, str]:
@@ -34,21 +36,20 @@ def _place_of(record: SpanRecord) -> tuple[str, str]:
 
 
 def _bar(records: list[SpanRecord]) -> Point:
-    task, mixer = _place_of(records[0])
+    (task, _), card = _place_of(records[0]), records[-1].recipe.model.card
     return {
         "task": task,
-        "mixer": card(mixer).title,
-        "family": card(mixer).family,
+        "mixer": card.title,
+        "family": hue(card).name,
         "span": round(fmean(record.mean_span for record in records), 2),
         "length": round(fmean(record.mean_length for record in records), 1),
         "runs": len(records),
     }
 
 
-def _spec(bars: list[Point]) -> Spec:
-    used = [family for family in COLOURS if family in {bar["family"] for bar in bars}]
+def _spec(bars: list[Point], used: Mapping[str, str]) -> Spec:
     order = list(dict.fromkeys(str(bar["mixer"]) for bar in bars))
-    colours = alt.Scale(domain=used, range=[COLOURS[family] for family in used])
+    colours = alt.Scale(domain=list(used), range=list(used.values()))
     longest = max(float(bar["span"]) for bar in bars)
     base = alt.Chart(alt.NamedData(name="spans")).encode(
         alt.X(
@@ -60,10 +61,10 @@ def _spec(bars: list[Point]) -> Spec:
         alt.Y("task:N", title=None, axis=alt.Axis(labelLimit=190, grid=False)),
         alt.YOffset("mixer:N", sort=order, scale=alt.Scale(paddingInner=0.25)),
     )
-    legend = alt.Legend(title=None, columns=LEGEND_COLUMNS, symbolType="circle")
+    shown = alt.Legend(title=None, columns=LEGEND_COLUMNS, symbolType="circle")
     layers = [
         base.mark_bar().encode(
-            alt.Color("family:N", scale=colours, legend=legend),
+            alt.Color("family:N", scale=colours, legend=shown),
             tooltip=["mixer:N", "task:N", "span:Q", "length:Q", "runs:Q"],
         ),
         base.mark_text(align="left", dx=5).encode(text="mixer:N"),

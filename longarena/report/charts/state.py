@@ -50,7 +50,7 @@ def _state_frame(found: Findings, columns: Sequence[Column]) -> Frame:
     metrics = [column.metric for column in columns]
     is_mixed = len(set(metrics)) > 1
     return Frame(
-        found.family_of,
+        found.cards,
         panels=[
             f"{column_name(column, columns)}: {metric_name(column.metric)}"
             if is_mixed
@@ -88,7 +88,7 @@ def draw_pairs(found: Findings) -> Spec | None:
     if not points:
         return None
     frame = Frame(
-        found.family_of,
+        found.cards,
         panels=list(panels),
         x_title="pairs to be kept in mind",
         y_title="test accuracy, %",

@@ -29,8 +29,8 @@ def draw_translation(found: Findings) -> Spec | None:
     if not runs:
         return None
     ours = group(runs, _panel)
-    rows = sorted({_row(run) for run in runs}, key=row_order)
-    families = {row_name(row): card(row.mixer).family for row in rows}
+    ordered = sorted(runs, key=lambda run: row_order(_row(run)))
+    cards = {row_name(_row(run)): run.recipe.model.card for run in ordered}
     points = [
         point for panel, of_panel in enumerate(ours.values()) for point in _lines(panel, of_panel)
     ]
@@ -40,9 +40,9 @@ def draw_translation(found: Findings) -> Spec | None:
         if not places:
             places, panels = [len(panels)], [*panels, f"{published.title}, published"]
         points += [point for number in places for point in _published(number, published)]
-        families |= {_name(each.mixer): card(each.mixer).family for each in published.points}
+        cards |= {_name(each.mixer): card(each.mixer) for each in published.points}
     frame = Frame(
-        families,
+        cards,
         panels=panels,
         x_title="million Mult-Adds of a sentence of 30 tokens, without embedding and output",
         y_title="test BLEU",

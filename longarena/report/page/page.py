@@ -172,7 +172,7 @@ def _facts(found: Findings) -> dict[str, object]:
 def _filters(lines: list[RunLine]) -> dict[str, Choices]:
     """List what runs can be chosen by."""
     recipes = [line.record.recipe for line in lines]
-    families = {formatting.card(recipe.model.mixer).family for recipe in recipes}
+    families = {recipe.model.card.family for recipe in recipes}
     return {
         "preset": [(name, name) for name in sorted({recipe.preset for recipe in recipes})],
         "task": [

@@ -1,6 +1,7 @@
 """Every table, made of findings: one entry per kind.
 
     scores       test scores, one per suite and preset; `scores-...-free` has free results,
+                 `scores-...-changed` those of a preset that was changed alike for all,
                  `scores-...-tuned` those with tuned values
     tuning       the values that each mechanism wanted, one per preset and grid
     minutes      validation scores after 1, 5 and 20 minutes of training, one per board and task

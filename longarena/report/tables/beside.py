@@ -43,7 +43,7 @@ def beside_scores(found: Findings) -> list[Table]:
     return distinct(
         _scores(board, lines, columns)
         for board in found.boards
-        if board.preset in published.PRESETS
+        if board.preset in published.PRESETS and not board.changes
         if (columns := _official(board)) and (lines := _known(board, columns))
     )
 

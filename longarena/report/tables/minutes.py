@@ -49,7 +49,7 @@ def _column(race: Race, minutes: int) -> Column:
 def _row(race: Race, racer: Racer) -> Row:
     line = racer.line
     cells = [_cell(race, racer, SECONDS * minutes) for minutes in MINUTES]
-    family = formatting.card(line.row.mixer).family
+    family = line.row.card.family
     return Row((mechanism(line.row, line.changes, has_family=False), *cells), {"family": family})
 
 

@@ -60,7 +60,7 @@ def _names(found: Findings, record: AnyRun) -> tuple[Cell, ...]:
 
 def _filters(record: AnyRun) -> dict[str, str]:
     recipe = record.recipe
-    family = formatting.card(recipe.model.mixer).family
+    family = recipe.model.card.family
     return {"preset": recipe.preset, "task": recipe.task.name, "family": family}
 
 

@@ -6,6 +6,7 @@ what others reach, such as compressors.
 Columns of the preset's own data come first, then the averages over them, then variants.
 
 Choice: a result is the best of its column only if it is better than an answer without a model.
+Choice: what cannot be told from the best of its column is tied with it (`findings/ties.py`).
 Choice: the best average is the best of those over the most tasks.
 """
 
@@ -22,15 +23,19 @@ from longarena.findings.boards import (
     own_variant,
     spread_of_averages,
 )
+from longarena.findings.differences import Difference
 from longarena.findings.scores import Column as ScoreColumn
+from longarena.findings.scores import Row as Mechanism
 from longarena.findings.scores import Score
+from longarena.findings.ties import behind
 from longarena.report import formatting
 from longarena.report.findings import Findings
 from longarena.report.tables.mechanism import MECHANISM, mechanism
 from longarena.table.table import EMPTY, MISSING, Cell, Column, Row, Table, Tone, Words, slug
 from longarena.tracks.metric import Metric
 
-COLLAPSED, CHANCE = "collapsed", "chance"
+COLLAPSED, CHANCE, TIED_NOTE = "collapsed", "chance", "tied"
+TIED = "not told apart from the best by the answers to the same test examples (95 %, all pairs)"
 ABOVE_LEVEL = "better than an answer without a model by three standard errors"
 # more than any average differs from another, so that those of more tasks come first
 TASK_STEP = 1e6
@@ -58,6 +63,7 @@ def board_tables(found: Findings) -> list[BoardTables]:
     pairs = []
     for board in found.boards:
         name = f"scores-{board.suite.name}-{slug(board.preset)}"
+        name += "-changed" if board.changes else ""
         name += "-tuned" if board.tuning.words else ""
         counts[name] = counts.get(name, 0) + 1
         name += f"-{counts[name]}" if counts[name] > 1 else ""
@@ -84,9 +90,12 @@ class _Layout:
     variants: list[ScoreColumn]
     best: Mapping[ScoreColumn, float | None]
     best_averages: Mapping[int, Average | None]
+    behind: Mapping[ScoreColumn, Mapping[Mechanism, Difference]]
 
     @classmethod
-    def of(cls, board: Board, lines: Sequence[Line], *, has_best: bool) -> "_Layout":
+    def of(
+        cls, found: Findings, board: Board, lines: Sequence[Line], *, has_best: bool
+    ) -> "_Layout":
         columns, averages = board.columns_of(lines), _averages(board)
         own = [column for column in columns if has_own_data(column)]
         return cls(
@@ -96,6 +105,7 @@ class _Layout:
             variants=[column for column in columns if column not in own],
             best={column: board.best(column) for column in columns} if has_best else {},
             best_averages={at: _best_average(board, at) for at in averages} if has_best else {},
+            behind={at: _behind(found, board, at) for at in columns} if has_best else {},
         )
 
     @property
@@ -109,13 +119,13 @@ class _Layout:
 
 
 def _comparable(found: Findings, board: Board, name: str) -> Table:
-    layout = _Layout.of(board, board.comparable, has_best=True)
+    layout = _Layout.of(found, board, board.comparable, has_best=True)
     table = _table(found, layout, board.comparable, name)
     return replace(table, footers=(_mean_row(layout), *table.footers))
 
 
 def _free(found: Findings, board: Board, name: str) -> Table:
-    layout = _Layout.of(board, board.free, has_best=False)
+    layout = _Layout.of(found, board, board.free, has_best=False)
     table = _table(found, layout, board.free, name)
     return replace(table, title=f"{table.title}, free results")
 
@@ -130,8 +140,26 @@ def _table(found: Findings, layout: _Layout, lines: Sequence[Line], name: str) -
         footers=(_level_row(layout), *_other_level_rows(layout)),
         note=f"Mean and standard deviation over seeds.{_tuning_note(board)} "
         "Chance: not better than an answer without a model by three standard errors. "
-        f"{_sizes_note(board)}",
+        f"{_ties_note(layout)}{_sizes_note(board)}",
     )
+
+
+def _behind(found: Findings, board: Board, column: ScoreColumn) -> dict[Mechanism, Difference]:
+    """Say by how much the best of a column is better than the other comparable mechanisms."""
+    scores = {line.row: line.scores[column] for line in board.comparable if column in line.scores}
+    return behind(scores, found.records.answers_of)
+
+
+def _ties_note(layout: _Layout) -> str:
+    compared = [each for found in layout.behind.values() for each in found.values()]
+    return f"Tied: {TIED}. " if any(each.is_tie for each in compared) else ""
+
+
+def _behind_words(difference: Difference, metric: Metric) -> Words:
+    """Write how far a result is behind the best, and between which bounds that may be."""
+    apart, low, high = map(metric.write, (difference.value, difference.low, difference.high))
+    verdict = "tied with the best" if difference.is_tie else f"{apart} behind the best"
+    return Words(f"{verdict} ({low} to {high})")
 
 
 def _tuning_note(board: Board) -> str:
@@ -150,8 +178,9 @@ def _sizes_note(board: Board) -> str:
 
 def board_title(board: Board) -> str:
     """Name a board."""
+    changed = f" with {board.changes}" if board.changes else ""
     tuned = ", tuned" if board.tuning.words else ""
-    return f"{board.suite.title}, preset {board.preset}{tuned}"
+    return f"{board.suite.title}, preset {board.preset}{changed}{tuned}"
 
 
 def scores_name(board: Board) -> str:
@@ -206,7 +235,7 @@ def _row(found: Findings, layout: _Layout, line: Line) -> Row:
     named = mechanism(line.row, line.changes)
     return Row(
         (named, *scores(layout.own), *averages, *scores(layout.variants)),
-        {"family": formatting.card(line.row.mixer).family},
+        {"family": line.row.card.family},
     )
 
 
@@ -215,18 +244,25 @@ def _score(found: Findings, layout: _Layout, line: Line, column: ScoreColumn) ->
     if score is None:
         return MISSING
     budget = layout.board.suite.parameter_budget
+    apart = layout.behind.get(column, {}).get(line.row)
     details = _details(found, score, budget)
+    if apart is not None:
+        details = (*details, (_behind_words(apart, metric),))
     if score.mean is None:
         return Cell("diverged", tone="failed", details=details)
     return Cell(
         metric.write(score.mean),
         metric.scaled(score.mean),
         None if score.spread is None else metric.scaled(score.spread),
-        note=", ".join(_notes(score, budget)),
+        note=", ".join([*_tied(apart), *_notes(score, budget)]),
         is_best=score.is_above_level and score.mean == layout.best.get(column),
         details=details,
         mark=ABOVE_LEVEL if score.is_above_level else "",
     )
+
+
+def _tied(apart: Difference | None) -> list[str]:
+    return [TIED_NOTE] if apart is not None and apart.is_tie else []
 
 
 def _notes(score: Score, budget: float) -> list[str]:

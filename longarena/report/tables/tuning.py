@@ -44,7 +44,7 @@ def _table(preset: str, tuning: Procedure, records: Sequence[TuningRecord]) -> T
         rows=tuple(
             Row(
                 (mechanism(*line), *(_cell(cells.get((line, data))) for data in columns)),
-                {"family": formatting.card(line[0].mixer).family},
+                {"family": line[0].card.family},
             )
             for line in lines
         ),
@@ -54,7 +54,8 @@ def _table(preset: str, tuning: Procedure, records: Sequence[TuningRecord]) -> T
 
 def _line(record: TuningRecord) -> Line:
     options, others = setting(record.recipe, record.grid)
-    return Mechanism(record.recipe.model.mixer, options), others
+    model = record.recipe.model
+    return Mechanism(model.mixer, options, own=model.own), others
 
 
 def _data(record: TuningRecord) -> Data:

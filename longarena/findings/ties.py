@@ -1,0 +1,85 @@
+"""Who of a column is tied with the best: cannot be told apart from it by the answers.
+
+Where the answers of all runs are known, they are compared example by example
+(`differences.py`). Otherwise the errors of the two scores are added as if the answers had nothing
+to do with each other, which finds more ties; the level is divided among all pairs (Bonferroni).
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from statistics import NormalDist
+
+from longarena.findings.comparison import AnsweredRun, contestant
+from longarena.findings.differences import CONFIDENCE, Difference, behind_best
+from longarena.findings.scores import Row, Score, score_table
+from longarena.records.answers import Answers
+from longarena.records.record import RunRecord
+
+ReadAnswers = Callable[[RunRecord], Answers | None]
+
+
+def standings(runs: Sequence[RunRecord], read: ReadAnswers) -> dict[str, str]:
+    """Say which runs are the best of their column, and which are tied with it, by their ids.
+
+    All that share task, data, recipe and machine are compared; who stands alone is not named.
+    """
+    table, found = score_table(runs), dict[str, str]()
+    for column in table.columns:
+        scores = {row: score for (row, at), score in table.scores.items() if at == column}
+        tied = ties(scores, read)
+        for row, score in scores.items():
+            is_best = score.is_above_level and score.mean == table.best(column)
+            word = "best" if is_best else "tied" if row in tied else ""
+            if word and len(scores) > 1:
+                found |= {run.id: word for run in score.runs}
+    return found
+
+
+def ties(scores: Mapping[Row, Score], read: ReadAnswers) -> frozenset[Row]:
+    """Return the rows that are tied with the best of some comparable scores, without the best."""
+    return frozenset(row for row, each in behind(scores, read).items() if each.is_tie)
+
+
+def behind(scores: Mapping[Row, Score], read: ReadAnswers) -> dict[Row, Difference]:
+    """Say by how much the best of some comparable scores is better than each of the others.
+
+    Where the best is not better than an answer without a model, nobody is compared with it.
+    """
+    means = {row: score.mean for row, score in scores.items() if score.mean is not None}
+    if len(means) < 2:
+        return {}
+    metric = next(iter(scores.values())).metric
+    best = next(row for row in means if means[row] == metric.best(list(means.values())))
+    if not scores[best].is_above_level:
+        return {}
+    known = {row: scores[row] for row in means}
+    found = _by_answers(known, read) or _by_errors(known, best)
+    return {row: each for row, each in found.items() if row != best}
+
+
+def _by_answers(scores: Mapping[Row, Score], read: ReadAnswers) -> dict[Row, Difference] | None:
+    """Compare example by example; None if some answers are not there, or are to other examples."""
+    contestants = []
+    for score in scores.values():
+        runs = [run for run in score.runs if run.metrics.test]
+        answers = [read(run) for run in runs]
+        known = [AnsweredRun(run, found) for run, found in zip(runs, answers, strict=True) if found]
+        if len(known) < len(runs) or len({len(each.answers.scores) for each in known}) != 1:
+            return None
+        contestants.append(contestant("", known))
+    if len({each.scores.shape[1] for each in contestants}) != 1:
+        return None
+    better = next(iter(scores.values())).metric.better
+    return dict(zip(scores, behind_best(contestants, better), strict=True))
+
+
+def _by_errors(scores: Mapping[Row, Score], best: Row) -> dict[Row, Difference]:
+    """Compare by the standard errors of the scores alone."""
+    num_pairs = math.comb(len(scores), 2)
+    quantile = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / num_pairs)
+    top, found = scores[best], {}
+    for row, score in scores.items():
+        apart = (top.mean or 0.0) - (score.mean or 0.0)
+        reach = quantile * math.hypot(top.error, score.error)
+        found[row] = Difference(apart, apart - reach, apart + reach).better_by(top.metric.better)
+    return found

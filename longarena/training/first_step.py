@@ -22,7 +22,7 @@ def check_first_step(learner: Learner, loss: float, batch: Batch, signature: Sig
     """Refuse to go on after a first step whose loss or gradient was not finite."""
     if not math.isfinite(loss):
         what = "loss"
-    elif any(bool(p.isnan().any()) for p in learner.model.parameters()):
+    elif is_lost(learner) and not has_finite_gradient(learner.recipe, signature, batch):
         what = "gradient"
     else:
         return
@@ -34,6 +34,20 @@ def check_first_step(learner: Learner, loss: float, batch: Batch, signature: Sig
         f"which no rate explains: {found} NaN or infinity; "
         f"try: longarena check {recipe.model.mixer}"
     )
+
+
+def is_lost(learner: Learner) -> bool:
+    """Tell whether a parameter is no number any more: by its gradient, or by an endless step."""
+    return any(bool(p.isnan().any()) for p in learner.model.parameters())
+
+
+def has_finite_gradient(recipe: Recipe, signature: Signature, batch: Batch) -> bool:
+    """Compute the gradient of the first step once more, from the parameters of the start."""
+    track = track_of(signature)
+    model = track.build(recipe.model, signature, recipe.seed)
+    model.begin_step(0)
+    track.judge(model, batch.to(torch.device("cpu"))).objective.backward()  # type: ignore[no-untyped-call]
+    return all(bool(p.grad.isfinite().all()) for p in model.parameters() if p.grad is not None)
 
 
 @torch.no_grad()

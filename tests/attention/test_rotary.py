@@ -4,9 +4,10 @@ import pytest
 import torch
 from attention import definitions
 from attention.cases import CASES, CAUSAL_CASES, WIDTH, make, tokens
-from attention.test_contract import compare_with_definition, gradient, other_lengths
+from attention.test_contract import compare_with_definition
 
 from longarena.attention import MIXERS, build, matrix
+from longarena.contract.promises import gradient
 from longarena.errors import UserError
 
 
@@ -59,7 +60,8 @@ def test_with_rotary_positions_padding_never_leaks(name, options):
 def test_with_rotary_positions_appended_padding_changes_nothing(name, options):
     mixer = make(name, options, rotary=True)
     x, mask = tokens(61, 40, 9)
-    longer, longer_mask = other_lengths(x, mask)
+    noise, nothing = x.new_full((len(x), 64, WIDTH), 7.0), mask.new_zeros(len(x), 64)
+    longer, longer_mask = torch.cat([x, noise], 1), torch.cat([mask, nothing], 1)
     torch.testing.assert_close(mixer(longer, longer_mask)[longer_mask], mixer(x, mask)[mask])
     direction = torch.randn_like(x)
     longer_direction = torch.cat([direction, torch.zeros(3, 64, WIDTH, dtype=x.dtype)], 1)

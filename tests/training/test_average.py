@@ -54,7 +54,7 @@ def averaged(tmp_path):
 def test_the_average_is_tested_only_if_it_validates_best(averaged, tmp_path):
     folder = RunFolder.of(tmp_path / "runs", averaged.recipe)
     tensors, number = average(folder.checkpoints, 3)
-    best = load_tensors(folder.best)
+    best = load_tensors(folder.best).tensors
     is_average = all(torch.equal(best[key], tensors[key]) for key in tensors)
     assert number == 3
     assert is_average == (averaged.metrics.details.get("averaged") == 3)

@@ -31,7 +31,7 @@ def conclude(
         name: RunFolder.of(places.runs, record.recipe).read_answers(record)
         for name, record in records.items()
     }
-    tested = compare(records, answers, some.metric)
+    tested = compare(records, answers)
     measured = plan.measured | _measure_again(records, ruler)
     speeds = {name: each.seconds_per_step for name, each in measured.items()}
     taken = take(tested, speeds, some.metric, some.metrics.level)
@@ -110,6 +110,7 @@ def _entrant(runner: Runner, finished: Finished, tested: Mapping[str, Tested]) -
         scores=[*runner.scores, *last],
         run=runner.kept.id if runner.kept else "",
         tested=tested.get(runner.name),
+        own=runner.candidates[0].model.own,
     )
 
 

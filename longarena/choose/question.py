@@ -6,7 +6,7 @@ that are named, also a user's own as `module:Class`; who is left out is told wit
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from longarena import attention
@@ -81,15 +81,19 @@ def gather(question: Question, progress: Progress = SILENT) -> Field:
         elif constraints.must_decode and not attention.find(mixer).card.causal:
             reasons[name] = f"--must decode: {_why_unable(attention.find(mixer).card)}"
     entering = [name for name in names if name not in reasons]
-    made = [
-        read_recipes([name], question.task, question.preset, question.assignments)[0]
-        for name in entering
-    ]
+    made = _recipes(entering, question)
     found = Field(dict(zip(entering, made, strict=True)), reasons)
     enough(found)
     if found.any_recipe.steps < PARTS:
         raise UserError(f"steps={found.any_recipe.steps} is too few to compare at; set {PARTS}")
     return _within_mult_adds(found, constraints.max_mult_adds, progress)
+
+
+def _recipes(names: Sequence[str], question: Question) -> list[Recipe]:
+    """Read recipes by name; without a name there are none, where `read_recipes` means all."""
+    return (
+        read_recipes(names, question.task, question.preset, question.assignments) if names else []
+    )
 
 
 def enough(found: Field) -> None:

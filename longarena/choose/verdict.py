@@ -9,7 +9,7 @@ Choice: a test score of a contest is that of one seed, so a difference is one of
 from collections.abc import Mapping
 
 from longarena.choose.question import YARDSTICK
-from longarena.choose.ties import Scored, gaps
+from longarena.choose.ties import gaps
 from longarena.findings.advice import still_rises
 from longarena.records.answers import Answers
 from longarena.records.choice import Tested
@@ -18,40 +18,26 @@ from longarena.tracks.metric import Metric
 
 
 def compare(
-    records: Mapping[str, RunRecord], answers: Mapping[str, Answers | None], metric: Metric
+    records: Mapping[str, RunRecord], answers: Mapping[str, Answers | None]
 ) -> dict[str, Tested]:
     """Compare finalists by their answers; one that diverged has no score to compare."""
-    scored = {
-        name: _scored(record, answers.get(name))
-        for name, record in records.items()
-        if record.metrics.test
-    }
-    if not scored:
+    tests = {name: test for name, each in records.items() if (test := each.metrics.test)}
+    if not tests:
         return {}
-    names, apart = list(scored), gaps(list(scored.values()))
-    values = [each.value for each in scored.values()]
-    best = values.index(metric.best(values))
+    names, values = list(tests), [test.value for test in tests.values()]
+    apart = gaps({name: (records[name], answers.get(name)) for name in names})
+    best = values.index(records[names[0]].metric.best(values))
     yard = names.index(YARDSTICK) if YARDSTICK in names else None
     return {
         name: Tested(
-            value=scored[name].value,
-            error=scored[name].error,
+            value=tests[name].value,
+            error=tests[name].error,
             to_best=apart[at][best],
             to_yardstick=None if yard is None else apart[at][yard],
             still_rises=still_rises(records[name]),
         )
         for at, name in enumerate(names)
     }
-
-
-def _scored(record: RunRecord, answers: Answers | None) -> Scored:
-    test = record.metrics.test
-    if test is None:
-        raise ValueError(f"run {record.id} was not tested")
-    if answers is None or not len(answers.scores):
-        return Scored(test.value, test.error)
-    share = len(answers.scores) / test.weight
-    return Scored(test.value, test.error, share * answers.scores.astype("float64"))
 
 
 def take(

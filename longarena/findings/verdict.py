@@ -9,7 +9,6 @@ or tied with it. Where nothing has learnt, that is said instead, with what to tr
 from collections.abc import Iterator
 
 from longarena.findings.changes import assign, changes, command
-from longarena.findings.families import card
 from longarena.findings.scores import BASELINE
 from longarena.records.choice import ChoiceRecord, Entrant, Tested
 
@@ -92,8 +91,7 @@ def _later(record: ChoiceRecord, taken: Entrant) -> str:
 def title(entrant: Entrant) -> str:
     """Name a mechanism, with its options if it has any."""
     options = entrant.mixer.removeprefix(entrant.name).strip("[]")
-    name = card(entrant.name).title
-    return f"{name} ({options})" if options else name
+    return f"{entrant.card.title} ({options})" if options else entrant.card.title
 
 
 def _the(entrant: Entrant) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from longarena.attention.cards import MixerCard, OwnMixer, card_of
 from longarena.options import Options
 from longarena.recipes.recipe import Recipe, TaskChoice
 from longarena.runtime import Machine, Versions
@@ -78,6 +79,12 @@ class Entrant(Options):
     scores: list[float | None] = Field(default_factory=list)
     run: str = ""
     tested: Tested | None = None
+    own: OwnMixer | None = None
+
+    @property
+    def card(self) -> MixerCard:
+        """The card of the mechanism; of a user's own, what was noted of it."""
+        return card_of(self.name, self.own)
 
     @property
     def name(self) -> str:

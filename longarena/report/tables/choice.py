@@ -9,7 +9,7 @@ from longarena.findings.verdict import (
 )
 from longarena.records.choice import ChoiceRecord, Entrant
 from longarena.report.findings import Findings
-from longarena.report.formatting import bytes_name, card, digits, metric_name, ratio, task_word
+from longarena.report.formatting import bytes_name, digits, metric_name, ratio, task_word
 from longarena.table.table import MISSING, Cell, Column, Row, Table, Words, distinct, slug
 from longarena.tracks.metric import Metric
 
@@ -44,7 +44,7 @@ def choice_table(record: ChoiceRecord) -> Table:
 def _row(record: ChoiceRecord, each: Entrant) -> Row:
     return Row(
         (
-            Cell(title(each), details=((Words(card(each.name).family),),)),
+            Cell(title(each), details=((Words(each.card.family),),)),
             _standing(record, each),
             _test(record.metric, each),
             _validation(record, each),
@@ -52,7 +52,7 @@ def _row(record: ChoiceRecord, each: Entrant) -> Row:
             _memory(record, each),
             MISSING if each.rate is None else Cell(f"{each.rate:g}", each.rate),
         ),
-        {"family": card(each.name).family},
+        {"family": each.card.family},
     )
 
 

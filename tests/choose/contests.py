@@ -35,7 +35,7 @@ def pretend_speeds(monkeypatch, speeds=SPEEDS):
 
 
 def hold(asked, folder, crew=InlineCrew, **options):
-    """Answer a question with one crew; return the record and the crew."""
+    """Answer a question with one crew; return the record, and the crew if it was called."""
     hands = []
 
     @contextmanager
@@ -43,7 +43,8 @@ def hold(asked, folder, crew=InlineCrew, **options):
         hands.append(crew(places))
         yield hands[0]
 
-    return choose(asked, folder, crew=gather, **options), hands[0]
+    record = choose(asked, folder, crew=gather, **options)
+    return record, hands[0] if hands else None
 
 
 class Contestants(JudgedCrew):

@@ -13,6 +13,7 @@
 The same call goes on where an earlier one was stopped, and only reads an answer that is there.
 """
 
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -60,7 +61,7 @@ def choose(  # noqa: PLR0913 - the one call from outside: all but the question b
         if plan is None:
             plan = make_plan(question, found, ruler, workplace.crew.num_workers, clock)
             write_plan(folder, plan)
-        finished = hold(plan, workplace, clock)
+        finished = hold(plan, workplace, clock, partial(write_plan, folder))
         record = conclude(question, plan, finished, workplace.places, ruler)
     write_record(store, record)
     progress.say(f"done after {duration(clock.seconds)}")

@@ -113,6 +113,15 @@ def num_kept(rung: int, count: int) -> int:
     return min(count, FINALISTS if is_last else max(FINALISTS, math.ceil(count / 2)))
 
 
+def affordable(count: int, needed: float, there: float) -> int:
+    """Return how many of some mechanisms may go on where all need more seconds than there are.
+
+    >>> affordable(10, 50.0, 60.0), affordable(10, 60.0, 30.0), affordable(10, 60.0, -5.0)
+    (10, 5, 2)
+    """
+    return count if needed <= there else min(count, max(2, math.floor(count * there / needed)))
+
+
 def steps_within(contest: Contest, seconds: float, most: int) -> int:
     """Return the greatest number of steps, in eighths, that fits; 0 if none does.
 

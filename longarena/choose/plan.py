@@ -7,7 +7,7 @@ was stopped reads the plan again and makes the same decisions, whatever the cloc
 from pathlib import Path
 from statistics import median
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from longarena.choose.budget import PARTS, Contest, Price
 from longarena.data.files import write_atomically
@@ -36,7 +36,8 @@ class Measured(Options):
 class Plan(Options):
     """Who takes part for how many steps, and why the others do not.
 
-    `recipes` are the preset's, with what the user set.
+    `recipes` are the preset's, with what the user set. `most` are how many could go on after each
+    rung so far, by what was left of the `seconds`.
     """
 
     id: str
@@ -48,6 +49,8 @@ class Plan(Options):
     prices: dict[str, Price]
     measured: dict[str, Measured]
     left_out: dict[str, str]
+    seconds: float
+    most: list[int] = Field(default_factory=list)
 
     @property
     def runs(self) -> dict[str, Recipe]:

@@ -48,4 +48,5 @@ def make_plan(question: Question, found: Field, ruler: Ruler, workers: int, cloc
         prices=dict(budget.contest.prices),
         measured={key: Measured.of(record) for key, record in measured.items() if record.metrics},
         left_out=dict(found.left_out),
+        seconds=total,
     )

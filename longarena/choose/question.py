@@ -6,6 +6,7 @@ that are named, also a user's own as `module:Class`; who is left out is told wit
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -120,8 +121,8 @@ def question_id(question: Question, found: Field) -> str:
 
 def _check(question: Question) -> None:
     """Refuse what cannot be asked, before any data is read."""
-    if not question.minutes > 0:
-        raise UserError(f"--minutes {question.minutes:g} is no time; give it at least one")
+    if not 0 < question.minutes < math.inf:
+        raise UserError(f"--minutes {question.minutes:g} is no time; write --minutes 30")
     if question.preset not in PRESETS:
         raise unknown("preset", question.preset, PRESETS)
     if question.preset in INDIVIDUAL:

@@ -72,17 +72,20 @@ class Race:
         return [runner for runner in self.runners if runner.is_on]
 
     def settle(
-        self, rung: int, found: Mapping[str, Trial], failed: Mapping[str, str] | None = None
+        self, rung: int, found: Mapping[str, Trial], failed: Mapping[str, str], most: int
     ) -> list[Runner]:
-        """Note what a rung's trials scored by their run, drop the worse runners and return them."""
+        """Note what a rung's trials scored by their run, drop the worse runners and return them.
+
+        No more than `most` go on, and the yardstick.
+        """
         until, before = rungs_of(self.steps)[rung], self.left
         for runner in before:
             self._note(runner, found, until)
         lost = [runner for runner in before if runner.scores[-1] is None]
         for runner in lost:
-            runner.reason = _why(runner, failed or {}) + f" by step {until:,}"
+            runner.reason = _why(runner, failed) + f" by step {until:,}"
         rest = self.left
-        kept = self._better(rest, num_kept(rung, len(before)))
+        kept = self._better(rest, min(most, num_kept(rung, len(before))))
         for runner in rest:
             if runner not in kept:
                 runner.reason = f"worse than others at step {until:,}"

@@ -1,5 +1,6 @@
 """Whole contests, with runs that are trained in this process or only judged."""
 
+import time
 from importlib import import_module
 
 import pytest
@@ -102,6 +103,35 @@ def test_the_steps_are_written_down_and_kept(tmp_path, without_data, monkeypatch
     pretend_speeds(monkeypatch, {name: 1000 * seconds for name, seconds in SPEEDS.items()})
     record, _ = hold(question(*FOUR), tmp_path, scoring(**dict.fromkeys(FOUR, 0.8)))
     assert record.steps == 16
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that a test can put forward."""
+    ahead, now = [0.0], time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: now() + ahead[0])
+    return ahead
+
+
+def test_where_time_is_short_fewer_go_on_and_a_resumed_contest_agrees(
+    tmp_path, without_data, clock
+):
+    judged = scoring(linear=0.5, local=0.6, s4d=0.7, transformer=0.4)
+    in_time, _ = hold(question(*FOUR), tmp_path / "in time", judged)
+    assert fates(in_time)["linear"] == "final"
+
+    class Slow(judged):
+        def start(self, recipe, until=None):
+            if until == 4:
+                raise KeyboardInterrupt
+            clock[0] += 100 if until == 2 else 0
+            super().start(recipe, until)
+
+    with pytest.raises(KeyboardInterrupt):
+        hold(question(*FOUR), tmp_path / "slow", Slow)
+    clock[0] = 0.0
+    resumed, _ = hold(question(*FOUR), tmp_path / "slow", judged)
+    assert fates(resumed)["linear"] == "dropped"
 
 
 class Killed(InlineCrew):

@@ -21,7 +21,7 @@ def trial(score, until):
     return Trial(step=until, curve_steps=steps, curve_values=values, has_diverged=score is None)
 
 
-def settle(race, rung, scores, failed=None):
+def settle(race, rung, scores, failed=None, most=99):
     """Settle a rung; `scores` are by name, or by name and place of the rate."""
     until = race.steps * (1, 2, 4)[rung] // 8
     found = {}
@@ -30,7 +30,7 @@ def settle(race, rung, scores, failed=None):
             score = scores.get((runner.name, place), scores.get(runner.name))
             if recipe.id not in (failed or {}):
                 found[recipe.id] = trial(score, until)
-    return [runner.name for runner in race.settle(rung, found, failed)]
+    return [runner.name for runner in race.settle(rung, found, failed or {}, most)]
 
 
 def names(race):
@@ -76,6 +76,13 @@ def test_the_yardstick_goes_on_however_it_scores():
     assert names(race) == [*"abc", "transformer"]
 
 
+def test_where_time_is_short_fewer_go_on_beside_the_yardstick():
+    race = Race.of(recipes(*"abcdefg", "transformer"), 16, ACCURACY, "transformer")
+    scores = {name: 0.1 * i for i, name in enumerate("abcdefg")} | {"transformer": 0.0}
+    assert settle(race, 0, scores, most=2) == list("abcde")
+    assert names(race) == ["f", "g", "transformer"]
+
+
 def test_of_equal_ones_the_first_goes_on():
     race = Race.of(recipes(*"abcd"), 16, ACCURACY)
     assert settle(race, 0, dict.fromkeys("abcd", 0.5)) == ["d"]
@@ -106,5 +113,5 @@ def test_a_late_score_does_not_count_at_an_early_rung():
         for runner in race.left
         for recipe in runner.trying
     }
-    race.settle(0, found)
+    race.settle(0, found, {}, 99)
     assert race.runners[0].scores == [0.1]

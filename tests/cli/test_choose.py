@@ -29,9 +29,10 @@ def inline(monkeypatch):
 def test_the_verdict_comes_with_a_page_and_commands_that_work(run, inline, monkeypatch):
     # one real look at the speeds, and a short one
     rule = StoppingRule(turn_seconds=0.02, min_turns=1, max_turns=1)
-    monkeypatch.setattr("longarena.choose.speed.StoppingRule", lambda **_: rule)
+    speed, verdict = map(import_module, ("longarena.choose.speed", "longarena.choose.verdict"))
+    monkeypatch.setattr(speed, "StoppingRule", lambda **_: rule)
     # whatever was learnt in 16 steps is taken
-    monkeypatch.setattr("longarena.choose.verdict.is_significant", lambda *_: True)
+    monkeypatch.setattr(verdict, "is_significant", lambda *_: True)
     code, output, errors = run(*WORDS, *SETS)
     assert (code, errors) == (0, "")
     assert "take " in output
@@ -62,7 +63,8 @@ def test_the_verdict_comes_with_a_page_and_commands_that_work(run, inline, monke
         ([*WORDS, "--preset", "own"], "preset own has a recipe per mechanism"),
         ([*WORDS, "--preset", "fast"], "unknown preset 'fast'"),
         ([*WORDS, "--minutes", "0"], "--minutes 0 is no time"),
-        ([*WORDS, "--minutes", "soon"], "soon"),
+        ([*WORDS, "--minutes", "inf"], "--minutes inf is no time"),
+        ([*WORDS, "--minutes", "soon"], "should be a valid number"),
         ([*WORDS, "--max-memory", "much"], "--max-memory 'much' is not a number above zero"),
         ([*WORDS, "--must", "sing"], "sing"),
         ([*WORDS, "--without", "linear"], "only transformer is left to compare"),

@@ -23,6 +23,7 @@ from longarena.measure.budget import write_amount
 from longarena.measure.candidate import name_mixer
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe, build_task
+from longarena.records.folder import read_records, record_path
 from longarena.records.record import MeasureRecord
 from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
@@ -81,21 +82,35 @@ class Ruler:
 
     def quickly(self, recipes: Mapping[str, Recipe], seconds: float) -> dict[str, MeasureRecord]:
         """Measure as many as the seconds allow, a few at a time."""
-        found: dict[str, MeasureRecord] = {}
-        names, start = list(recipes), time.monotonic()
+        found = self._known(recipes)
+        names, start = [name for name in recipes if name not in found], time.monotonic()
         rule = StoppingRule(
             turn_seconds=0.1,
             min_turns=1,
             max_turns=2,
             steady_below=0.1,
-            timeout_seconds=max(10.0, seconds / 4),
+            # on a busy machine a process alone may take half a minute to start
+            timeout_seconds=max(60.0, seconds),
         )
         for at in range(0, len(names), TOGETHER):
-            if found and time.monotonic() - start > seconds:
+            if at and time.monotonic() - start > seconds:
                 break
             some = {name: recipes[name] for name in names[at : at + TOGETHER]}
             found |= self._measure(some, self.session, rule)
         return found
+
+    def _known(self, recipes: Mapping[str, Recipe]) -> dict[str, MeasureRecord]:
+        """Read what was measured before a stop; what ran out of time is tried anew."""
+        known: dict[str, MeasureRecord] = {}
+        for record in read_records(self.store).measurements:
+            if record.session != self.session:
+                continue
+            if record.status == "timed out":
+                record_path(self.store, record).unlink()
+            else:
+                known[name_mixer(record.model)] = record
+        names = {name: name_mixer(recipe.model) for name, recipe in recipes.items()}
+        return {name: known[mixer] for name, mixer in names.items() if mixer in known}
 
     def side_by_side(self, recipes: Mapping[str, Recipe]) -> dict[str, MeasureRecord]:
         """Measure a few against each other until their numbers are steady."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from longarena.lazy import export
 
 if TYPE_CHECKING:
+    from longarena.choose import choose
     from longarena.measure import measure
     from longarena.recipes.presets import preset
     from longarena.recipes.recipe import Recipe, override, replace
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Recipe",
     "__version__",
+    "choose",
     "measure",
     "override",
     "preset",
@@ -38,6 +40,7 @@ export(
     {
         "Recipe": "longarena.recipes.recipe",
         "__version__": "longarena.version",
+        "choose": "longarena.choose",
         "measure": "longarena.measure",
         "override": "longarena.recipes.recipe",
         "preset": "longarena.recipes.presets",

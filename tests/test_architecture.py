@@ -23,6 +23,7 @@ LAYERS = [
     ["sweeps"],
     ["contract"],
     ["sweep"],
+    ["choose"],
     ["report"],
     ["cli"],
 ]

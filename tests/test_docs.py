@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from choose.choices import usual
+from choose.contests import pretend_speeds
 from cli.commands import SMALL_WORDS
 from sweep.crews import InlineCrew
 from tasks.own_data import reviews, write_csv
@@ -28,7 +30,7 @@ ROOT = Path(__file__).parent.parent
 MEASURING, TRAINING = ROOT / "docs/measuring.md", ROOT / "docs/training.md"
 TUNING, LANGUAGE = ROOT / "docs/tuning.md", ROOT / "docs/language.md"
 PROBES, OWN_DATA = ROOT / "docs/probes.md", ROOT / "docs/own-data.md"
-COMPARING = ROOT / "docs/compare.md"
+COMPARING, CHOOSING = ROOT / "docs/compare.md", ROOT / "docs/choose.md"
 # what a page shows at full size is tried at a small one
 SMALLER = {
     r"(measure (?!.*--task).*)": r"\1 --lengths 64,128 --shape small",
@@ -215,6 +217,25 @@ def test_the_table_of_the_page_is_shown_and_trained_on(run, tmp_path):
     small = ["--set", "task.max_length=16", "--set", "batch_size=4", "--steps", "2", "--quiet"]
     assert "test accuracy" in run([*shlex.split(train), *small])
     assert "3 runs" in run([*shlex.split(sweep), "--dry-run"])
+
+
+def test_the_table_of_the_page_is_chosen_for(run, tmp_path, monkeypatch):
+    write_csv(tmp_path / "reviews.csv", reviews(), header=("review", "stars"))
+    inline = lambda *_: lambda places: nullcontext(InlineCrew(places))  # noqa: E731
+    monkeypatch.setattr(import_module("longarena.sweep"), "local", inline)
+    pretend_speeds(monkeypatch)
+    [command] = [c for c in commands(CHOOSING) if c.startswith("choose reviews.csv")]
+    sets = ["task.max_length=16", "batch_size=4", "steps=8", "model.width=8"]
+    small = [word for each in sets for word in ("--set", each)]
+    words = [*shlex.split(command), "--only", "linear,transformer", *small, "--quiet"]
+    assert "take " in run(words)
+    assert Path("choose/reviews/index.html").exists()
+
+
+def test_the_python_of_the_page_asks_and_prints_the_answer(monkeypatch, capsys):
+    monkeypatch.setattr(import_module("longarena.choose"), "choose", lambda *_: usual())
+    exec("".join(blocks(CHOOSING, "python")), {})
+    assert "take Local Attention" in capsys.readouterr().out
 
 
 def test_the_examples_of_the_probes_are_those_of_the_page(run):

@@ -7,6 +7,7 @@ import typer
 
 from longarena.cli import data, show, store
 from longarena.cli.check import check
+from longarena.cli.choose import choose
 from longarena.cli.compare import compare
 from longarena.cli.draw import draw
 from longarena.cli.evaluate import evaluate
@@ -62,7 +63,7 @@ app.add_typer(data.app, name="data")
 app.add_typer(show.app, name="show")
 app.add_typer(store.app, name="store")
 for command in (
-    *(train, evaluate, generate, translate, sweep, compare),
+    *(train, evaluate, generate, translate, sweep, choose, compare),
     *(measure, span, draw, check),
     *(report, export, fill, tour),
 ):

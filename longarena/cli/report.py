@@ -58,6 +58,7 @@ def counts(records: "Records") -> dict[str, int]:
         "measurements": len(records.measurements),
         "spans": len(records.spans),
         "tunings": len(records.tunings),
+        "choices": len(records.choices),
         "unreadable records": len(records.unreadable),
     }
 

@@ -64,6 +64,7 @@ def check(
         "measurements": len(found.measurements),
         "spans": len(found.spans),
         "tunings": len(found.tunings),
+        "choices": len(found.choices),
     }
     unreadable = {str(path): reason for path, reason in found.unreadable.items()}
     runs: list[RunRecord | FailureRecord] = [*found.runs, *found.failures]

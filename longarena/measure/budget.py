@@ -20,7 +20,7 @@ UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 AMOUNT = re.compile(r"(?P<number>[\d_.]+(e\+?\d+)?)(?P<unit>[KMGT]?)", re.IGNORECASE)
 
 
-def read_amount(text: str) -> float:
+def read_amount(text: str, option: str = "--max-mult-adds") -> float:
     """Read a number with or without a unit.
 
     >>> read_amount("500M"), read_amount("1.5G"), read_amount("2e9"), read_amount("750000")
@@ -32,9 +32,7 @@ def read_amount(text: str) -> float:
     except ValueError:
         amount = 0.0
     if not 0 < amount < math.inf:
-        raise UserError(
-            f"--max-mult-adds {text!r} is not a number above zero; write 500M, 1.5G or 2e9"
-        )
+        raise UserError(f"{option} {text!r} is not a number above zero; write 500M, 1.5G or 2e9")
     return amount
 
 

@@ -27,6 +27,7 @@ from longarena.data.files import create, waiting, write_atomically
 from longarena.errors import UserError
 from longarena.recipes.recipe import Recipe
 from longarena.records.answers import Answers, answers_path, pack, read_answers
+from longarena.records.choice import ChoiceRecord
 from longarena.records.parsing import parse_record, read_text, reason
 from longarena.records.record import (
     FailureRecord,
@@ -52,6 +53,7 @@ class Records:
     failures: list[FailureRecord] = field(default_factory=list)
     tunings: list[TuningRecord] = field(default_factory=list)
     generations: list[GenerationRecord] = field(default_factory=list)
+    choices: list[ChoiceRecord] = field(default_factory=list)
     # where the answers of runs are, by their digest
     answers: dict[str, Path] = field(default_factory=dict)
 
@@ -79,6 +81,8 @@ class Records:
                 self.spans.append(record)
             case TuningRecord():
                 self.tunings.append(record)
+            case ChoiceRecord():
+                self.choices.append(record)
 
 
 def record_path(store: Path, record: Record) -> Path:
@@ -89,6 +93,8 @@ def record_path(store: Path, record: Record) -> Path:
         parts = ["span", record.recipe.model.mixer]
     elif isinstance(record, TuningRecord):
         parts = ["tuning", record.recipe.model.mixer]
+    elif isinstance(record, ChoiceRecord):
+        parts = ["choice", record.task.name]
     else:
         parts = [record.recipe.task.name, record.recipe.model.mixer]
     return store.joinpath(*map(plain, parts), f"{plain(record.id)}.json")
@@ -139,6 +145,12 @@ def read_if_record(path: Path) -> Record | None:
         return read_record(path)
     except (OSError, ValueError):
         return None
+
+
+def find_choice_record(store: Path, task: str, name: str) -> ChoiceRecord | None:
+    """Read the record of a choice; None if there is none, or the file is not a record."""
+    record = read_if_record(store / "choice" / plain(task) / f"{name}.json")
+    return record if isinstance(record, ChoiceRecord) and record.id == name else None
 
 
 def read_record(path: Path) -> Record:

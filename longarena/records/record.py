@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from longarena.model.config import MAX_NAME, ModelConfig
 from longarena.options import Natural, Options, Positive, Value
 from longarena.recipes.recipe import Recipe
+from longarena.records.choice import ChoiceRecord
 from longarena.records.tuning import TuningRecord
 from longarena.runtime import Machine, Versions
 from longarena.tracks.metric import Metric
@@ -307,4 +308,4 @@ class SpanRecord(Options):
     finished_at: str
 
 
-Record = RunRecord | FailureRecord | CostRecord | SpanRecord | TuningRecord
+Record = RunRecord | FailureRecord | CostRecord | SpanRecord | TuningRecord | ChoiceRecord

@@ -44,7 +44,7 @@ class Findings:
     def every(self) -> list[Record]:
         """All records of all kinds."""
         found = self.records
-        runs: list[Record] = [*found.runs, *found.failures, *found.tunings]
+        runs: list[Record] = [*found.runs, *found.failures, *found.tunings, *found.choices]
         return [*runs, *found.measurements, *found.generations, *found.spans]
 
     @cached_property

@@ -25,6 +25,7 @@ from longarena.report.charts import draw_charts
 from longarena.report.charts.chart import Chart
 from longarena.report.findings import Findings
 from longarena.report.links import RunLine
+from longarena.report.page.answers import answers
 from longarena.report.page.environment import asset, day, environment, machine_line, policy
 from longarena.report.page.runs import Pages, run_pages, write_run_pages
 from longarena.report.page.samples import Sample, samples
@@ -102,6 +103,7 @@ def _tables(found: Findings) -> dict[str, object]:
     """Make the tables of every section."""
     session = beside_session(found)
     return {
+        "choices": answers(found),
         "boards": board_tables(found),
         "failures": failure_tables(found),
         "tuning": tuning_tables(found),
@@ -188,6 +190,7 @@ def _sections(
 ) -> list[tuple[str, str]]:
     """List the sections that this page has, by their ids."""
     every = {
+        ("answer", "The answer"): tables["choices"],
         ("leaderboard", "Leaderboard"): found.lines,
         ("tuning", "Tuning"): tables["tuning"],
         ("costs", "Speed and memory"): found.costs,

@@ -4,6 +4,7 @@
                  `scores-...-changed` those of a preset that was changed alike for all,
                  `scores-...-tuned` those with tuned values
     tuning       the values that each mechanism wanted, one per preset and grid
+    choices      who was compared on some data, and which one to take, one per question
     minutes      validation scores after 1, 5 and 20 minutes of training, one per board and task
     speed        training steps per second by length, one per session, the latest first
     memory       peak of live tensors by length
@@ -27,6 +28,7 @@ The name of a kind means all of its tables: `cost` is `cost-1024` and `cost-4096
 from collections.abc import Mapping
 
 from longarena.report.tables.beside import beside_tables
+from longarena.report.tables.choice import choice_tables
 from longarena.report.tables.costs import (
     growth_table,
     limit_table,
@@ -43,7 +45,7 @@ from longarena.report.tables.generation import (
     state_table,
     token_table,
 )
-from longarena.report.tables.kind import GENERATE, MEASURE, TRAIN, TUNE, TableKind
+from longarena.report.tables.kind import CHOOSE, GENERATE, MEASURE, TRAIN, TUNE, TableKind
 from longarena.report.tables.minutes import minute_tables
 from longarena.report.tables.published import published_tables
 from longarena.report.tables.ratios import ratio_table
@@ -54,6 +56,7 @@ from longarena.report.tables.tuning import tuning_tables
 TABLES: Mapping[str, TableKind] = {
     "scores": TableKind(score_tables, TRAIN),
     "tuning": TableKind(tuning_tables, TUNE),
+    "choices": TableKind(choice_tables, CHOOSE),
     "minutes": TableKind(minute_tables, TRAIN),
     "speed": TableKind(of_sessions(speed_table), MEASURE),
     "memory": TableKind(of_sessions(memory_table), MEASURE),

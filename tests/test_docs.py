@@ -246,6 +246,7 @@ def test_the_examples_of_the_probes_are_those_of_the_page(run):
         assert " ".join(run(shlex.split(command)).split()) in shown
 
 
+@pytest.mark.everywhere
 def test_a_probe_is_scored_at_lengths_as_the_page_says(run):
     [command] = [c for c in commands(PROBES) if c.startswith("evaluate")]
     sets = ["task.size=0.002", "task.length=16", "batch_size=8", "steps=2", "evaluate_every=2"]
@@ -255,6 +256,7 @@ def test_a_probe_is_scored_at_lengths_as_the_page_says(run):
     assert all(length in rows for length in ("64", "256", "1,024"))
 
 
+@pytest.mark.everywhere
 @pytest.mark.slow
 def test_the_python_of_the_page_runs_as_one_script(tmp_path):
     *script, own, last = blocks(ROOT / "docs/python.md", "python")

@@ -126,7 +126,7 @@ def steps_within(contest: Contest, seconds: float, most: int) -> int:
     """Return the greatest number of steps, in eighths, that fits; 0 if none does.
 
     >>> steps_within(Contest({"a": Price(step=0.1), "b": Price(step=0.1)}, 1), 1000, 10**6)
-    3456
+    3808
     """
     eighths = range(1, most // PARTS + 1)
     fitting = bisect_right(eighths, seconds, key=lambda eighth: contest.seconds(eighth * PARTS))

@@ -41,6 +41,7 @@ def wait_for_measurements(store, count):
     raise TimeoutError("nothing was recorded")
 
 
+@pytest.mark.everywhere
 @pytest.mark.slow
 def test_a_killed_session_goes_on_with_the_first_length_that_is_missing(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}

@@ -139,7 +139,7 @@ def conditions(record: ChoiceRecord) -> str:
     """Say under which conditions a choice was made."""
     entered = sum(each.fate != "left out" for each in record.entrants)
     return (
-        f"{entered} mechanisms compared in {record.minutes:g} minutes, each with three rates, "
+        f"{entered} mechanisms compared, {record.minutes:g} minutes given, three rates each, "
         f"{record.steps:,} steps for the finalists; one seed, {record.test_examples:,} test "
         f"examples; without a model {record.metric.write_with_unit(record.level)}"
     )

@@ -139,7 +139,7 @@ def test_ratios_are_unknown_without_the_transformer():
 
 
 def test_the_conditions_count_who_took_part():
-    assert conditions(usual()).startswith("4 mechanisms compared in 30 minutes")
+    assert conditions(usual()).startswith("4 mechanisms compared, 30 minutes given")
 
 
 def test_the_command_and_the_lines_of_python_name_the_recipe():

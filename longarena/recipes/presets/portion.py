@@ -13,6 +13,7 @@ from longarena.model.config import Positions
 from longarena.options import Value
 from longarena.recipes.presets.outside import is_outside, version_of
 from longarena.recipes.presets.small import two_layers
+from longarena.recipes.presets.windows import FULL_LENGTH, options_at
 from longarena.recipes.recipe import Optimiser, Recipe, TaskChoice
 from longarena.recipes.schedule import Schedule
 from longarena.tasks.own import has_values, is_stream
@@ -26,7 +27,10 @@ UNROTATED = {"synthesizer"}
 
 @dataclass(frozen=True)
 class Portion:
-    """How much of a task is trained on, in what batches, for how many steps."""
+    """How much of a task is trained on, in what batches, for how many steps.
+
+    `window_length` is the length of sequences that the mechanisms' windows are made for.
+    """
 
     batch_size: int
     steps: int
@@ -44,6 +48,7 @@ class Portion:
     num_heads: int = 2
     positions: Positions = "learned"
     is_causal: bool = False
+    window_length: int = FULL_LENGTH
 
     def suits(self, mixer: str) -> bool:
         """Tell whether a mixer can do the task; a user's own is not asked before it is built."""
@@ -63,6 +68,7 @@ class Portion:
             task=TaskChoice(name=task, version=version, options=self.options, size=self.size),
             model=model.model_copy(
                 update={
+                    "options": options_at(self.window_length, mixer),
                     "norm": self.norm,
                     "input": self.input,
                     "width": self.width,

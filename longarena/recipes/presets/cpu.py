@@ -5,8 +5,8 @@ core: short lists, the first 512 bytes of a review, all of CIFAR-10, Pathfinder 
 the first 512 bytes of each paper of Retrieval and spoken digits at 2 kHz; texts in windows of 512
 bytes. What made the difference, by trial: pixels read as numbers instead of 256 words, the norm of
 the batch instead of the layer's, a high rate, and a lower one for the slow parameters of state
-spaces; for texts, rotary positions instead of learned ones. Windows, blocks and memories are as much
-shorter than their defaults as the sequences are (`windows.py`).
+spaces; for texts, rotary positions instead of learned ones. Windows, blocks and memories are as
+much shorter than their defaults as the sequences are (`windows.py`).
 
 Every mechanism takes the same steps, so a slow one takes longer. Validation is on 1,000 examples,
 or on 200 windows of a text; the test is on all. The numbers compare mechanisms with each other, not

@@ -48,7 +48,7 @@ class MaskedBatches:
         batch, rng = self.batches[step], numpy_rng(self.seed, "masks", step)
         ids = batch.ids.clone()
         for row in ids.numpy().reshape(-1, ids.shape[2]):
-            row[hidden_places(np.count_nonzero(row), self.share, rng)] += HIDDEN
+            row[hidden_places(int(np.count_nonzero(row)), self.share, rng)] += HIDDEN
         return Batch(ids, batch.labels)
 
     def padding_share(self) -> float:

@@ -64,11 +64,14 @@ def test_what_is_hidden_is_not_seen_and_the_rest_is(case, track):
 
 
 @torch.no_grad()
-def test_answers_are_those_of_the_hidden_places_in_their_order():
-    _, model = build()
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_answers_are_those_of_the_hidden_places_in_their_order(pooling):
+    _, model = build(pooling=pooling)
     ids = batch_of().ids
     tokens, _ = model.backbone(ids[:, 0], model.mask_vector)
-    everywhere = model.head(tokens)
+    num_before = tokens.shape[1] - ids.shape[2]
+    assert num_before == (pooling == "cls")
+    everywhere = model.head(tokens[:, num_before:])
     found = model(ids)
     for row, answers in enumerate(found):
         at = torch.where(ids[row, 0] >= HIDDEN)[0]

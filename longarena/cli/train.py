@@ -130,7 +130,7 @@ def warn(recipe: "Recipe") -> None:
 
 
 def describe(record: "RunRecord") -> list[str]:
-    """Say in two lines what a run found, and in others what else its track states, and its start."""
+    """Say in two lines what a run found; in others, what its track states and how it began."""
     recipe, metrics, write = record.recipe, record.metrics, record.metric.write_with_unit
     name = f"{recipe.task.name} {recipe.model.mixer} seed {recipe.seed} ({record.id})"
     if metrics.test is None or metrics.valid is None:

@@ -54,9 +54,7 @@ class Backbone(nn.Module):
         self.encoder = Encoder(config, mixers)
         self.num_cut_off = 0 if has_cls else self.num_prepended
 
-    def forward(
-        self, ids: Ids, mask_vector: Tensor | None = None
-    ) -> tuple[Encoded, EncodedMask]:
+    def forward(self, ids: Ids, mask_vector: Tensor | None = None) -> tuple[Encoded, EncodedMask]:
         """Encode ids; `mask_vector` stands in place of those that are hidden."""
         prepended = self.prepended_ids(ids.device)
         ids = torch.cat([prepended.to(ids.dtype).expand(len(ids), -1), ids], dim=1)

@@ -99,7 +99,9 @@ class Embedding(nn.Module):
 
         Where a token is hidden (`data/masking.py`), `mask_vector` stands in its place.
         """
-        embedded: Tensor = self.token(ids) if mask_vector is None else self._masked(ids, mask_vector)
+        embedded: Tensor = (
+            self.token(ids) if mask_vector is None else self._masked(ids, mask_vector)
+        )
         if self.position is None:
             return embedded
         return embedded + self.position[first : first + ids.shape[1]]

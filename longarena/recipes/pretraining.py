@@ -22,7 +22,7 @@ Choice: a start validates four times. The run goes on with the best parameters o
 """
 
 from longarena.errors import UserError
-from longarena.recipes.masking import Masking, Pretraining
+from longarena.recipes.masking import Masking
 from longarena.recipes.recipe import PRETRAINING, Recipe, build_task, replace
 from longarena.tasks.base import Task
 

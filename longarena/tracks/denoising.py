@@ -176,4 +176,5 @@ def count_shares(split: Split, num_tokens: int, most: int) -> Shares:
     for example in range(len(shown)):
         for which in range(shown.num_sequences):
             counts += np.bincount(shown.sequence(example, which), minlength=num_tokens)
-    return counts / max(1, counts.sum())
+    shares: Shares = counts / max(1, counts.sum())
+    return shares

@@ -80,7 +80,7 @@ def _bring(
             # the first process has verified the data; once is enough
             data = prepared or open_prepared(task, default_home(), verify=False)
             start = bring_start(host, recipe, runs)
-            record = _train(Run(host, recipe, task, folder, data, start), task, data)
+            record = _train(Run(host, recipe, task, folder, data, start=start), task, data)
         if store is not None and host.devices.is_global_zero:
             write_record(store, record, folder.read_answers(record))
     return record

@@ -101,6 +101,7 @@ class Run:
         task: Task,
         folder: RunFolder,
         data: Dataset,
+        *,
         start: Start | None = None,
     ) -> None:
         self.devices, self.progress = host.devices, host.progress

@@ -1,7 +1,7 @@
 """The run that another begins with: its backbone, what it cost, and what it scored.
 
-Only the backbone goes on: embedding, positions, layers and the state of their norms. The head is new,
-and so is the optimiser.
+Only the backbone goes on: embedding, positions, layers and the state of their norms. The head is
+new, and so is the optimiser.
 """
 
 from dataclasses import dataclass

@@ -80,7 +80,7 @@ def try_until(
             return Trial.of_record(record)
         data, host = begin(recipe, task, folder, progress), Host(launch(recipe), progress)
         start = bring_start(host, recipe, runs)
-        run = Run(host, recipe, task, folder, data, start)
+        run = Run(host, recipe, task, folder, data, start=start)
         with stop_requests() as stop:
             status = run.fit(stop, until=step)
     return Trial.of_state(run.state, recipe, has_diverged=status == "diverged")

@@ -64,9 +64,7 @@ def test_a_sweep_pretrains_every_run_and_sets_apart_what_belongs_to_it(run):
     words += ["--pretrain", "8", "--set", "pretraining.rate=0.1", "--dry-run", "--json"]
     code, output, _ = run(*words)
     assert code == 0
-    wanted = [
-        pretrained(small_recipe(mixer), 8, rate=0.1).id for mixer in ("linear", "local")
-    ]
+    wanted = [pretrained(small_recipe(mixer), 8, rate=0.1).id for mixer in ("linear", "local")]
     assert [row["run"] for row in json.loads(output)["runs"]] == wanted
 
 

@@ -71,7 +71,9 @@ START = StartRecord(
     run="0123456789",
     steps=400,
     train_seconds=100.0,
-    metric=Metric(name="recovered", title="Hidden tokens recovered", unit="%", better="more", scale=100),
+    metric=Metric(
+        name="recovered", title="Hidden tokens recovered", unit="%", better="more", scale=100
+    ),
     status="finished",
     value=0.5,
     level=0.25,

@@ -3,8 +3,8 @@ from records.test_folder import record
 from sweep.crews import RECIPES
 from training.runs import small_recipe
 
-from longarena.records.folder import write_record
 from longarena.recipes.pretraining import pretrained
+from longarena.records.folder import write_record
 from longarena.sweep.plan import Estimates, Places, name, plan
 from longarena.training.folder import RunFolder
 from longarena.training.loop import train

@@ -1,4 +1,4 @@
-"""A run that is pretrained: what it begins with, what it costs, and that it can be broken anywhere."""
+"""A pretrained run: what it begins with, what it costs, and that it can be broken anywhere."""
 
 import pytest
 from training.runs import small_recipe

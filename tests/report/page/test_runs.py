@@ -47,7 +47,8 @@ def test_a_run_tells_what_it_began_with_and_its_cost():
     assert "50.0% (without a model 25.0%)" in text
     assert "Pretraining" not in text_of(run_record())
     [table] = run_tables(Findings.of(Records(runs=[record])))
-    cells = {column.title: cell for column, cell in zip(table.columns, table.rows[0].cells)}
+    pairs = zip(table.columns, table.rows[0].cells, strict=True)
+    cells = {column.title: cell for column, cell in pairs}
     assert cells["Steps"].note == "after 400 of pretraining"
     assert cells["Minutes"].value == pytest.approx((100 + 48.2) / 60)
 

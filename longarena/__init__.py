@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from longarena.choose import choose
     from longarena.measure import measure
     from longarena.recipes.presets import preset
+    from longarena.recipes.pretraining import pretrained
     from longarena.recipes.recipe import Recipe, override, replace
     from longarena.report import report
     from longarena.sweep import sweep, tune
@@ -28,6 +29,7 @@ __all__ = [
     "measure",
     "override",
     "preset",
+    "pretrained",
     "replace",
     "report",
     "sweep",
@@ -44,6 +46,7 @@ export(
         "measure": "longarena.measure",
         "override": "longarena.recipes.recipe",
         "preset": "longarena.recipes.presets",
+        "pretrained": "longarena.recipes.pretraining",
         "replace": "longarena.recipes.recipe",
         "report": "longarena.report",
         "sweep": "longarena.sweep",

@@ -14,6 +14,7 @@ from longarena.errors import UserError
 if TYPE_CHECKING:
     from longarena.options import Options
     from longarena.recipes.presets import Preset
+    from longarena.recipes.recipe import Recipe
     from longarena.records.record import RunRecord
     from longarena.training.folder import RunFolder
 
@@ -159,6 +160,7 @@ def _run(run: "RunFolder", record: "RunRecord | None", standing: str | None) -> 
         "mixer": cell(recipe.model.mixer),
         "preset": cell(recipe.preset),
         "seed": Cell(recipe.seed, str(recipe.seed)),
+        "pretraining": _pretraining(recipe),
         "state": cell(record.status if record else "unfinished"),
         "step": cell(record.metrics.steps if record else run.last_step()),
         "steps": cell(recipe.steps),
@@ -168,6 +170,14 @@ def _run(run: "RunFolder", record: "RunRecord | None", standing: str | None) -> 
         "standing": cell(standing),
         "changed": _changed(run.changed_at()),
     }
+
+
+def _pretraining(recipe: "Recipe") -> Cell:
+    """Say how many steps of pretraining a run begins with, or that it is one itself."""
+    if recipe.masking is not None:
+        return cell("itself")
+    steps = recipe.pretraining.steps if recipe.pretraining else None
+    return Cell(steps, f"{steps:,} steps" if steps else "")
 
 
 def _changed(seconds: float) -> Cell:

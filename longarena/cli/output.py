@@ -32,6 +32,15 @@ Threads = Annotated[
     int | None,
     typer.Option("--threads", min=1, help="How many CPU threads to use.", show_default="all cores"),
 ]
+Pretrain = Annotated[
+    int | None,
+    typer.Option(
+        "--pretrain",
+        metavar="STEPS",
+        min=1,
+        help="First fill in hidden tokens of the training data for so many steps, without labels.",
+    ),
+]
 RUNS = Path("runs")
 PIPE_WIDTH = 200
 # the columns whose words are typed in other commands

@@ -133,7 +133,7 @@ def _tell_ended(out: Output, record: "RunRecord", folder: Path | None = None) ->
     unit = f", {metric.unit}" if metric.unit else ""
     picture = _picture(record.curve, record.metrics.level, metric.write)
     level = f"; dotted: without a model, {metric.write(record.metrics.level)}"
-    out.say(*describe(record), when, *_places(folder, again))
+    out.say(*describe(record), when, *_places(recipe, folder, again))
     out.say(*_drawn(f"validation {metric.name}{unit}{level}", record.curve, picture))
     out.say(*trials(record))
 
@@ -147,9 +147,22 @@ def _tell_unfinished(out: Output, folder: "RunFolder") -> None:
     name, curve = folder.read_curve()
     found = {"state": "unfinished", "step": step, "advice": [], "record": None}
     out.result(_facts(recipe, folder.path, again, curve) | found)
-    out.say(f"{recipe.id}: at step {step} of {recipe.steps}", *_places(folder.path, again))
+    where = f"{recipe.id}: at step {step} of {recipe.steps}{_before(folder, step)}"
+    out.say(where, *_places(recipe, folder.path, again))
     # the level is known when the run has ended
     out.say(*_drawn(f"validation {name}", curve, _picture(curve, None, "{:.4g}".format)))
+
+
+def _before(folder: "RunFolder", step: int) -> str:
+    """Say how far the pretraining of a run is that has not begun itself."""
+    from longarena.recipes.pretraining import start_of
+    from longarena.training.folder import RunFolder
+
+    before = start_of(folder.read_recipe())
+    if before is None or step:
+        return ""
+    there = RunFolder(folder.path.with_name(before.id)).last_step()
+    return f", its pretraining {before.id} at step {there} of {before.steps}"
 
 
 def _facts(
@@ -164,11 +177,9 @@ def _facts(
     }
 
 
-def _places(folder: Path | None, again: str | None) -> list[str]:
-    return [
-        *([f"  folder: {folder}"] if folder else []),
-        f"  command: {again or 'built in Python'}",
-    ]
+def _places(recipe: "Recipe", folder: Path | None, again: str | None) -> list[str]:
+    how = "that of a run that begins with this one" if recipe.masking else "built in Python"
+    return [*([f"  folder: {folder}"] if folder else []), f"  command: {again or how}"]
 
 
 def _picture(

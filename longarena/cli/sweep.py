@@ -10,6 +10,7 @@ from longarena.cli.output import (
     RUNS,
     AsJson,
     Output,
+    Pretrain,
     Quiet,
     Runs,
     StoreFolder,
@@ -49,6 +50,7 @@ def sweep(
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, counted from 0.")] = 1,
     preset: Annotated[str, typer.Option(help="The preset to start from.")] = "quick",
     steps: Annotated[int | None, typer.Option(min=1, help="Train this many steps instead.")] = None,
+    pretrain: Pretrain = None,
     text: Text = None,
     label: Label = None,
     assignments: Annotated[
@@ -90,6 +92,7 @@ def sweep(
     """Run many recipes: finished runs are skipped, stopped ones go on."""
     from rich.console import Console
 
+    from longarena.recipes.pretraining import apart, pretrained
     from longarena.sweep import local, on_ray
     from longarena.sweep import sweep as run_sweep
     from longarena.sweep import tune as run_tuning
@@ -102,7 +105,10 @@ def sweep(
     out = Output(quiet, json)
     sets = [*([f"steps={steps}"] if steps else []), *with_columns(assignments, text, label)]
     grid = Grid(_names(tasks), _names(mixers), preset, seeds, sets) if tasks is not None else None
-    recipes = derive(_recipes(name, grid), sets)
+    first, of_pretraining = apart(sets)
+    recipes = derive(_recipes(name, grid), first)
+    recipes = [pretrained(recipe, pretrain) for recipe in recipes] if pretrain else recipes
+    recipes = derive(recipes, of_pretraining)
     if max_mult_adds is not None:
         recipes = _affordable(recipes, max_mult_adds, out)
     recipes = recipes if only is None else pick(recipes, only)

@@ -13,6 +13,7 @@ from longarena.cli.output import (
     AsJson,
     Assignments,
     Output,
+    Pretrain,
     Quiet,
     Runs,
     StoreFolder,
@@ -38,6 +39,7 @@ def train(
     preset: Annotated[str, typer.Option(help="The preset to start from.")] = "quick",
     seed: Annotated[int, typer.Option(min=0, help="The seed of everything random.")] = 0,
     steps: Annotated[int | None, typer.Option(min=1, help="Train this many steps instead.")] = None,
+    pretrain: Pretrain = None,
     devices: Annotated[int, typer.Option(min=1, help="How many processes share the run.")] = 1,
     precision: Annotated[str | None, typer.Option(help="One of 32, bf16-mixed, 16-mixed.")] = None,
     compile: Annotated[bool, typer.Option("--compile", help="Compile the model first.")] = False,
@@ -65,6 +67,7 @@ def train(
     """Train a mixer on a task; a run that was stopped goes on where it was."""
     from longarena.recipes.presets import preset as preset_recipe
     from longarena.recipes.presets.outside import options_of
+    from longarena.recipes.pretraining import apart, pretrained
     from longarena.recipes.recipe import override
     from longarena.runtime import set_up
     from longarena.training.devices import is_first_process
@@ -76,7 +79,9 @@ def train(
     changes = [f"steps={steps}"] if steps else []
     changes += [f'precision="{precision}"'] if precision else []
     changes += ["compile=true"] if compile else []
-    recipe = override(recipe, [*changes, *sets])
+    first, of_pretraining = apart(sets)
+    recipe = override(recipe, [*changes, *first])
+    recipe = override(pretrained(recipe, pretrain) if pretrain else recipe, of_pretraining)
     check_recipe(recipe)
     warn(recipe)
     set_up(threads)
@@ -125,7 +130,7 @@ def warn(recipe: "Recipe") -> None:
 
 
 def describe(record: "RunRecord") -> list[str]:
-    """Say in two lines what a run found, and in a third what else its track states."""
+    """Say in two lines what a run found; in others, what its track states and how it began."""
     recipe, metrics, write = record.recipe, record.metrics, record.metric.write_with_unit
     name = f"{recipe.task.name} {recipe.model.mixer} seed {recipe.seed} ({record.id})"
     if metrics.test is None or metrics.valid is None:
@@ -137,6 +142,7 @@ def describe(record: "RunRecord") -> list[str]:
         f"  {metrics.steps_per_second:.2f} steps/s, {metrics.tokens_per_second:,.0f} tokens/s, "
         f"{metrics.parameters:,} parameters, {metrics.padding_share:.1%} padding",
         *_details(record),
+        *_start(record),
     ]
 
 
@@ -148,6 +154,17 @@ def _details(record: "RunRecord") -> list[str]:
     others = [f"{name} {write(level)}" for name, level in other_levels(record).items()]
     stated = [*conditions(record), *others, *scoring(record)]
     return [f"  {', '.join(stated)}"] if stated else []
+
+
+def _start(record: "RunRecord") -> list[str]:
+    """Say what came before a run, and what it cost."""
+    from longarena.progress import duration
+
+    if record.start is None:
+        return []
+    parts = (record.start_seconds, record.metrics.train_seconds)
+    first, then = map(duration, parts)
+    return [f"  begun with {record.start.words}, {first} and then {then} of training"]
 
 
 def trials(record: "RunRecord", most: int | None = None) -> list[str]:

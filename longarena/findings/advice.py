@@ -47,6 +47,8 @@ class Advice:
 def advise(record: RunRecord) -> list[Advice]:
     """Say what to try after a run; nothing if nothing seems wrong with it."""
     recipe = record.recipe
+    if recipe.masking is not None:
+        return []  # it is trained for other runs, whose words it has to go by
     if record.status == "diverged":
         return [*_tamer(recipe)]
     found = [*_longer(record), *_memorised(record)]

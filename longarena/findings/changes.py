@@ -16,13 +16,18 @@ from dataclasses import dataclass, field
 from longarena.model.config import ModelConfig
 from longarena.options import Value, read_value
 from longarena.recipes.presets import PRESETS
-from longarena.recipes.recipe import Recipe
+from longarena.recipes.pretraining import usual_masking
+from longarena.recipes.recipe import PRETRAINING, Recipe
 from longarena.runtime import Machine
 
 # these name a run, or only say how often something is written
 NO_SETTING = {"preset", "seed", "model.mixer", "log_every", "checkpoint_every"}
 # noted of a mixer from outside when its recipe is made
 NOTED = "model.own"
+# the section that only the recipe of a start has
+MASKING = "masking"
+# what `--pretrain` sets
+PRETRAIN = f"{PRETRAINING}.steps"
 
 
 @dataclass(frozen=True)
@@ -46,9 +51,13 @@ def changes(recipe: Recipe) -> Changes | None:
 
 
 def flatten(recipe: Recipe) -> dict[str, Value]:
-    """List the values of a recipe under the keys that `--set` takes."""
+    """List the values of a recipe under the keys that `--set` takes.
+
+    Of a pretraining, its steps are listed, 0 if there is none, and what is not usual for the task.
+    """
     flat: dict[str, Value] = {}
-    for name, value in recipe.model_dump(mode="json").items():
+    values = recipe.model_dump(mode="json", exclude=None if recipe.masking else {MASKING})
+    for name, value in (values | {PRETRAINING: _pretraining(recipe)}).items():
         if isinstance(value, dict):
             options = value.pop("options", {})
             flat |= {f"{name}.{key}": inner for key, inner in (value | options).items()}
@@ -56,6 +65,15 @@ def flatten(recipe: Recipe) -> dict[str, Value]:
         else:
             flat[name] = value
     return flat
+
+
+def _pretraining(recipe: Recipe) -> dict[str, Value]:
+    chosen, usual = recipe.pretraining, usual_masking(recipe)
+    if chosen is None:
+        return {"steps": 0}
+    values = chosen.model_dump(mode="json", exclude_defaults=True)
+    known = usual.model_dump() if usual else {}
+    return {key: value for key, value in values.items() if known.get(key, ...) != value}
 
 
 def command(recipe: Recipe, machine: Machine | None = None) -> str | None:
@@ -88,11 +106,15 @@ def sweep_command(recipe: Recipe, *options: str, varied: str = "") -> str | None
 
 def _changed(recipe: Recipe) -> dict[str, Value] | None:
     found = changes(recipe)
-    return None if found is None or found.removed else found.changed
+    # a start is trained by the command of the run that begins with it
+    is_said = found is not None and not found.removed and recipe.masking is None
+    return found.changed if found is not None and is_said else None
 
 
 def _sets(changed: Mapping[str, Value]) -> list[str]:
-    return [word for key, value in changed.items() for word in ("--set", assign(key, value))]
+    sets = {key: value for key, value in changed.items() if key != PRETRAIN}
+    words = [word for key, value in sets.items() for word in ("--set", assign(key, value))]
+    return [*(["--pretrain", str(changed[PRETRAIN])] if PRETRAIN in changed else []), *words]
 
 
 def assign(key: str, value: Value) -> str:

@@ -3,7 +3,8 @@
     races(boards)              the mechanisms of one column whose times can be compared
     after(score, seconds=300)  the best validation scores of its seeds in the first 300 seconds
 
-Seconds are those of the training steps, without evaluation, on the machine of the record.
+Seconds are those of the training steps, without evaluation, on the machine of the record; those of
+a pretraining come first.
 
 Choice: the best score so far, because the best parameters on validation are the ones that count.
 Choice: on a CPU the number of threads changes times, though not scores; only runs of one machine
@@ -87,14 +88,14 @@ def after(score: Score, seconds: float) -> Reached:
 def best_after(run: RunRecord, seconds: float) -> float | None:
     """Return the best validation score of a run in its first seconds; None before there is one."""
     # a record says what it likes, so the lists may differ in length
-    points = zip(run.curve.seconds, run.curve.values, strict=False)
+    points = zip(run.curve_seconds, run.curve.values, strict=False)
     values = [value for at, value in points if at <= seconds and math.isfinite(value)]
     return run.metric.best(values) if values else None
 
 
 def ended_at(run: RunRecord) -> float:
     """Return the seconds of training after which a run had ended."""
-    return max([run.metrics.train_seconds, *run.curve.seconds])
+    return max([run.total_seconds, *run.curve_seconds])
 
 
 def _races(board: Board, column: Column) -> list[Race]:

@@ -149,8 +149,8 @@ class ScoreTable:
 
 
 def score_table(runs: Iterable[RunRecord], tunings: Iterable[TuningRecord] = ()) -> ScoreTable:
-    """Tabulate the test scores of runs."""
-    runs = list(runs)
+    """Tabulate the test scores of runs; one that fills in hidden tokens has no place there."""
+    runs = [run for run in runs if run.recipe.masking is None]
     choices, sources = Choices(tunings), _latest_sources(runs)
     groups = defaultdict[tuple[Row, Column], list[RunRecord]](list)
     for run in runs:

@@ -27,7 +27,7 @@ from longarena.data.dataset import Split
 from longarena.errors import UserError
 from longarena.model.model import Model
 from longarena.progress import SILENT, Progress
-from longarena.recipes.recipe import build_task, note_source
+from longarena.recipes.recipe import build_task, note_source, signature_of
 from longarena.records.record import SpanRecord
 from longarena.runtime import machine, versions
 from longarena.seeding import numpy_rng
@@ -45,14 +45,15 @@ def span(folder: RunFolder, samples: int = SAMPLES, progress: Progress = SILENT)
     """Measure how far the best parameters of a run look, on samples of the validation split."""
     recipe = note_source(folder.read_recipe())
     task = build_task(recipe)
-    track = track_of(task.signature)
-    model = track.build(recipe.model, task.signature, recipe.seed).eval()
+    signature = signature_of(recipe, task)
+    track = track_of(signature)
+    model = track.build(recipe.model, signature, recipe.seed).eval()
     if not all(isinstance(mixer, Attention) for mixer in model.backbone.encoder.mixers()):
         raise UserError(f"{recipe.model.mixer} has no attention matrix, so it has no span")
     best = load_best(model, folder)
     data = obtain(task, default_home(), progress)
     check_data(best.state.fingerprint, data, folder)
-    split = track.examples(data.split("valid"), task.signature)
+    split = track.examples(data.split("valid"), signature)
     chosen = _choose(split, samples, recipe.seed)
     spans = _measure(model, split, chosen, progress)
     return SpanRecord(

@@ -54,10 +54,11 @@ class Backbone(nn.Module):
         self.encoder = Encoder(config, mixers)
         self.num_cut_off = 0 if has_cls else self.num_prepended
 
-    def forward(self, ids: Ids) -> tuple[Encoded, EncodedMask]:
+    def forward(self, ids: Ids, mask_vector: Tensor | None = None) -> tuple[Encoded, EncodedMask]:
+        """Encode ids; `mask_vector` stands in place of those that are hidden."""
         prepended = self.prepended_ids(ids.device)
         ids = torch.cat([prepended.to(ids.dtype).expand(len(ids), -1), ids], dim=1)
-        x, mask = self.embedding(ids), ids != 0
+        x, mask = self.embedding(ids, mask_vector=mask_vector), ids != 0
         y: Tensor = self.encoder(self.dropout(x), mask)
         return y[:, self.num_cut_off :], mask[:, self.num_cut_off :]
 

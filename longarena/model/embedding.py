@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from longarena.data.masking import HIDDEN
 from longarena.model.config import Positions
 from longarena.shapes import Ids, TokenLogits, Tokens
 
@@ -93,9 +94,19 @@ class Embedding(nn.Module):
             table = sinusoids(max_length, width) if positions == "sinusoidal" else None
             self.register_buffer("position", table, persistent=False)
 
-    def forward(self, ids: Ids, first: int = 0) -> Tokens:
-        """Embed tokens that stand at the positions from `first` on."""
-        embedded: Tensor = self.token(ids)
+    def forward(self, ids: Ids, first: int = 0, mask_vector: Tensor | None = None) -> Tokens:
+        """Embed tokens that stand at the positions from `first` on.
+
+        Where a token is hidden (`data/masking.py`), `mask_vector` stands in its place.
+        """
+        embedded: Tensor = (
+            self.token(ids) if mask_vector is None else self._masked(ids, mask_vector)
+        )
         if self.position is None:
             return embedded
         return embedded + self.position[first : first + ids.shape[1]]
+
+    def _masked(self, ids: Ids, mask_vector: Tensor) -> Tokens:
+        is_hidden = ids >= HIDDEN
+        shown: Tensor = self.token(ids.masked_fill(is_hidden, 0))
+        return torch.where(is_hidden[..., None], mask_vector.to(shown.dtype), shown)

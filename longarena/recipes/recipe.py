@@ -27,10 +27,13 @@ from longarena.options import (
     parse,
     read_assignments,
 )
+from longarena.recipes.masking import Masking, Pretraining
 from longarena.recipes.schedule import Schedule
 from longarena.tasks.base import Task
+from longarena.tasks.signature import Signature
 
 ID_LENGTH = 10
+PRETRAINING = "pretraining"  # the section that only some recipes have
 
 
 class TaskChoice(Options):
@@ -75,6 +78,10 @@ class Recipe(Options):
 
     At the end, the mean of the parameters of the last `average_checkpoints` checkpoints is
     validated too, and tested if it is the best. `decoding` says how a model that writes is tested.
+
+    With `pretraining` a run begins with the backbone of another, which is trained first
+    (`pretraining.py`). With `masking` a run is such another: it fills in hidden tokens of its
+    inputs instead of answering the task's question.
     """
 
     preset: str
@@ -96,6 +103,8 @@ class Recipe(Options):
     precision: Literal["32", "bf16-mixed", "16-mixed"] = "32"
     compile: bool = False
     seed: Natural = 0
+    pretraining: Pretraining | None = None
+    masking: Masking | None = None
 
     @property
     def id(self) -> str:
@@ -137,6 +146,15 @@ def build_task(recipe: Recipe) -> Task:
             f"this longarena has version {task.card.version}; use the matching release"
         )
     return task
+
+
+def signature_of(recipe: Recipe, task: Task) -> Signature:
+    """Return the signature of a recipe's task, under the track that the recipe trains it on."""
+    masking = recipe.masking
+    if masking is None:
+        return task.signature
+    changed = {"track": masking.track, "masked_share": masking.share}
+    return task.signature.model_copy(update=changed)
 
 
 def override(recipe: Recipe, assignments: Iterable[str]) -> Recipe:
@@ -201,6 +219,8 @@ def _locate(values: dict[str, Value], key: str) -> tuple[dict[str, Value], str]:
         if key in places:
             break
         places = _option_places(head, sections[head]) | places
+    if key not in places and key.startswith(f"{PRETRAINING}."):
+        raise UserError(f"{key} belongs to a run that is pretrained; add --pretrain STEPS")
     if key not in places:
         raise unknown("recipe key", key, places)
     return places[key], key.rpartition(".")[2]

@@ -92,11 +92,33 @@ class Curve(Options):
     values: list[float]
 
 
+class StartRecord(Options):
+    """The run that another began with: what it cost, and what it scored at its own question."""
+
+    run: Name
+    steps: Natural
+    train_seconds: Amount
+    metric: Metric
+    status: Status
+    value: float
+    level: float
+
+    @property
+    def words(self) -> str:
+        """The start in one line, such as `400 steps of pretraining: recovered 43.1% ...`."""
+        write = self.metric.write_with_unit
+        return (
+            f"{self.steps:,} steps of pretraining ({self.run}): {self.metric.name} "
+            f"{write(self.value)} (without a model {write(self.level)})"
+        )
+
+
 class RunRecord(Options):
     """A run that has ended.
 
     It holds the whole metric, so that it can be shown where its task is not installed. `answers` is
-    the digest of the answers to the test split, which are kept beside the record.
+    the digest of the answers to the test split, which are kept beside the record. `start` is the
+    run whose backbone it began with; the seconds of metrics and curve do not include that one's.
     """
 
     format: Literal[2] = 2
@@ -110,6 +132,7 @@ class RunRecord(Options):
     metrics: RunMetrics
     curve: Curve
     answers: str | None = None
+    start: StartRecord | None = None
     machine: Machine
     versions: Versions
     finished_at: str
@@ -120,6 +143,21 @@ class RunRecord(Options):
         if self.metric.is_share and not all(0 <= value <= 1 for value in scores):
             raise ValueError(f"{self.metric.name}: a share is between 0 and 1")
         return self
+
+    @property
+    def start_seconds(self) -> float:
+        """The seconds of training that the run before this one took; 0 without one."""
+        return self.start.train_seconds if self.start else 0.0
+
+    @property
+    def total_seconds(self) -> float:
+        """The seconds of training of this run and of the one that it began with."""
+        return self.start_seconds + self.metrics.train_seconds
+
+    @property
+    def curve_seconds(self) -> list[float]:
+        """The seconds of the curve, with those of the run before this one."""
+        return [self.start_seconds + seconds for seconds in self.curve.seconds]
 
     @property
     def is_at_chance(self) -> bool:

@@ -40,6 +40,7 @@ FIXED = {
     "patience",
     "log_every",
     "checkpoint_every",
+    "pretraining.steps",
 }
 
 

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from longarena.printable import printable
 from longarena.progress import duration
+from longarena.recipes.pretraining import start_of
 from longarena.sweep.drive import Entry, Standing, Sweep
 from longarena.sweep.plan import PlannedRun, metric_of
 from longarena.tracks.metric import Metric
@@ -184,8 +185,12 @@ def _now(entry: Entry, sweep: Sweep) -> Moment:
     is_running = entry.standing == "running"
     if not is_running:
         return Moment()
-    recipe = entry.planned.recipe
-    return moment(RunFolder.of(sweep.places.runs, recipe), metric_of(recipe))
+    recipe, runs = entry.planned.recipe, sweep.places.runs
+    now, before = moment(RunFolder.of(runs, recipe), metric_of(recipe)), start_of(recipe)
+    if before is None or now.step:
+        return now
+    first = moment(RunFolder.of(runs, before), metric_of(before))
+    return Moment(note=f"pretraining {first.step}/{before.steps} {first.note}".rstrip())
 
 
 def _seconds_left(entry: Entry, sweep: Sweep, now: Moment) -> float | None:

@@ -8,6 +8,8 @@ Choice: a run whose process was killed goes to the end of the queue and is tried
         failed.
 Choice: a run that another sweep is working on is waited for, after all others. If that sweep
         finishes it, it counts as done; if that sweep drops it, this one takes it.
+Choice: runs that begin with the same pretraining wait while one of them trains it, so that it is
+        trained once and no worker is idle meanwhile.
 """
 
 import time
@@ -21,6 +23,7 @@ from typing import Literal, Protocol
 from longarena.data.files import locked
 from longarena.errors import Busy, UserError
 from longarena.progress import Progress
+from longarena.recipes.pretraining import start_of
 from longarena.recipes.recipe import Recipe, build_task
 from longarena.records.folder import find_run_record, write_record
 from longarena.records.record import FailureRecord, RunRecord
@@ -135,6 +138,7 @@ def drive(sweep: Sweep, crew: Crew, display: Display, stop: StopRequest) -> None
     running: dict[str, Entry] = {}
     is_stopping = False
     while queue or running:
+        has_started = False
         for recipe, outcome in crew.ended():
             entry = running.pop(recipe.id)
             _settle(entry, outcome, sweep.places)
@@ -151,21 +155,19 @@ def drive(sweep: Sweep, crew: Crew, display: Display, stop: StopRequest) -> None
                 entry.standing = "stopped"
             queue.clear()
         elif crew.has_room:
-            _start_next(queue, running, sweep.places, crew)
-        time.sleep(0.0 if crew.has_room and _is_ready(queue) else SECONDS_BETWEEN_LOOKS)
+            has_started = _start_next(queue, running, sweep.places, crew)
+        time.sleep(0.0 if has_started and crew.has_room else SECONDS_BETWEEN_LOOKS)
     sweep.was_stopped = stop.asked
 
 
-def _is_ready(queue: deque[Entry]) -> bool:
-    return any(entry.standing == "waiting" for entry in queue)
-
-
-def _start_next(queue: deque[Entry], running: dict[str, Entry], places: Places, crew: Crew) -> None:
-    """Start the first run that no other sweep is working on."""
+def _start_next(queue: deque[Entry], running: dict[str, Entry], places: Places, crew: Crew) -> bool:
+    """Start the first run that nobody is working on; tell whether there was one."""
     for entry in list(queue):
         recipe = entry.planned.recipe
         if _is_in_use(RunFolder.of(places.runs, recipe)):
             entry.standing = "elsewhere"
+            continue
+        if _is_starting(recipe, running, places):
             continue
         queue.remove(entry)
         entry.planned = look(recipe, entry.planned.names, places, entry.planned.until)
@@ -179,7 +181,18 @@ def _start_next(queue: deque[Entry], running: dict[str, Entry], places: Places, 
         entry.tries += 1
         running[recipe.id] = entry
         crew.start(recipe, entry.planned.until)
-        return
+        return True
+    return False
+
+
+def _is_starting(recipe: Recipe, running: dict[str, Entry], places: Places) -> bool:
+    """Tell whether somebody is working on the run that this one begins with."""
+    before = start_of(recipe)
+    if before is None or (folder := RunFolder.of(places.runs, before)).record.exists():
+        return False
+    # a worker of this sweep takes a moment to lock what it trains
+    others = [start_of(entry.planned.recipe) for entry in running.values()]
+    return before in others or _is_in_use(folder)
 
 
 def _is_in_use(folder: RunFolder) -> bool:

@@ -7,7 +7,8 @@ to do         it has not begun
 
 Choice: a run is expected to be as fast as earlier runs of the same task, model and batch, at their
         median rate; without such runs the time is unknown. Validation and the start of a process
-        are not in the estimate.
+        are not in the estimate. Steps of pretraining count like others, until the run itself has
+        begun.
 """
 
 from collections import defaultdict
@@ -21,7 +22,7 @@ from typing import Literal, NamedTuple
 from longarena.errors import UserError
 from longarena.findings.changes import flatten, write
 from longarena.model.config import ModelConfig
-from longarena.recipes.recipe import Recipe, build_task
+from longarena.recipes.recipe import Recipe, build_task, signature_of
 from longarena.records.folder import find_run_record, write_record
 from longarena.records.record import RunRecord
 from longarena.tracks import track_of
@@ -124,7 +125,7 @@ def _look(recipe: Recipe, names: Names, places: Places) -> PlannedRun:
 
 def metric_of(recipe: Recipe) -> Metric:
     """Return the metric that a recipe's runs are scored by."""
-    return track_of(build_task(recipe).signature).metric
+    return track_of(signature_of(recipe, build_task(recipe))).metric
 
 
 def keep(run: PlannedRun, places: Places) -> None:
@@ -155,7 +156,10 @@ class Estimates:
         """Return how long the steps after `step` may take; None where nothing is known."""
         rates = self._rates.get(_kind(recipe))
         last = recipe.steps if until is None else until
-        return max(0, last - step) / median(rates) if rates else None
+        left = max(0, last - step)
+        if recipe.pretraining and step == 0:
+            left += recipe.pretraining.steps
+        return left / median(rates) if rates else None
 
     def total(self, runs: Sequence[PlannedRun], num_workers: int) -> tuple[float, int]:
         """Return the seconds that all runs may take, and how many of them are unknown."""

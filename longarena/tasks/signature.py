@@ -14,6 +14,7 @@ class Signature(Options):
     it as a number. Where a long stream is scored in windows of `max_length` tokens, each window
     reads `overlap` tokens that counted before. `num_asked` is the greatest number of positions at
     which an example of the track `recall` asks something; None means that it may ask everywhere.
+    `masked_share` is the share of the tokens that the tracks of denoising hide.
     """
 
     vocab_size: int
@@ -24,3 +25,4 @@ class Signature(Options):
     has_values: bool = False
     overlap: int = 0
     num_asked: int | None = None
+    masked_share: float = 0.0

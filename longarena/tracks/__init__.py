@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
 TRACKS = {
     "classification": "longarena.tracks.classification:Classification",
+    "denoising": "longarena.tracks.denoising:TokenDenoising",
     "language": "longarena.tracks.language:Language",
     "recall": "longarena.tracks.recall:Recall",
     "translation": "longarena.tracks.translation:Translation",
+    "value-denoising": "longarena.tracks.denoising:ValueDenoising",
 }
 
 
@@ -24,4 +26,4 @@ def track_of(signature: Signature) -> "Track":
     from longarena.tracks.base import Track  # noqa: PLC0415
 
     place = TRACKS.get(signature.track, signature.track)
-    return load_class("track", place, Track, TRACKS)()  # type: ignore[type-abstract]
+    return load_class("track", place, Track, TRACKS).of(signature)  # type: ignore[type-abstract]

@@ -99,6 +99,11 @@ class Track(ABC):
     # whether `judge` scores answers; where only `evaluate` can, training logs the loss alone
     is_scored_in_training: ClassVar[bool] = True
 
+    @classmethod
+    def of(cls, signature: Signature) -> "Track":
+        """Make the track for a task; by default it is the same for all."""
+        return cls()
+
     @abstractmethod
     def build(self, config: ModelConfig, signature: Signature, seed: int) -> Model:
         """Build the model; the same seed gives the same parameters everywhere."""

@@ -19,8 +19,6 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -29,10 +27,12 @@ from longarena.data.dataset import DiskTokens, Integers, Split
 from longarena.model.backbone import Backbone
 from longarena.model.config import ModelConfig
 from longarena.model.model import Model
+from longarena.model.places import at_places, first_places
 from longarena.seeding import seeded
 from longarena.shapes import SequenceIds
 from longarena.tasks.signature import Signature
 from longarena.tracks.base import Judgement, Level, Track
+from longarena.tracks.losses import summed_loss
 from longarena.tracks.metric import ACCURACY
 from longarena.tracks.tally import Tally
 
@@ -58,8 +58,8 @@ class Recall(Track):
         places = asked_places(batch.ids, logits.shape[1])
         wanted = batch.ids[:, ASKED].gather(1, places) - FIRST_ANSWER
         is_asked = wanted >= 0
-        loss = _summed_loss(logits, wanted)
-        objective = _summed_loss(logits, wanted, label_smoothing) if label_smoothing else loss
+        loss = summed_loss(logits, wanted)
+        objective = summed_loss(logits, wanted, label_smoothing) if label_smoothing else loss
         answers = logits.argmax(dim=2)
         num_right = (answers == wanted).sum(dim=1)
         # the first answer stands for token 1
@@ -92,32 +92,13 @@ class AskedModel(Model):
     def forward(self, ids: SequenceIds) -> Float[Tensor, "batch asked classes"]:
         tokens, _ = self.backbone(ids[:, READ])
         places = asked_places(ids, self.num_asked)
-        found: Tensor = self.head(
-            tokens.gather(1, places[..., None].expand(-1, -1, tokens.shape[2]))
-        )
+        found: Tensor = self.head(at_places(tokens, places))
         return found
 
 
 def asked_places(ids: SequenceIds, most: int | None) -> Int[Tensor, "batch asked"]:
-    """Return the first `most` positions of each row that are asked, in their order.
-
-    Where a row has fewer, others follow at which nothing is asked. No shape depends on numbers, so
-    a device need not wait.
-    """
-    is_asked = (ids[:, ASKED] >= FIRST_ANSWER).int()
-    return is_asked.argsort(dim=1, descending=True, stable=True)[:, :most]
-
-
-def _summed_loss(logits: Tensor, wanted: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """Add up the losses where something is asked."""
-    targets = torch.where(wanted >= 0, wanted, -100).flatten()
-    return F.cross_entropy(
-        logits.flatten(0, 1),
-        targets,
-        reduction="sum",
-        ignore_index=-100,
-        label_smoothing=label_smoothing,
-    )
+    """Return the first `most` positions of each row that are asked, in their order."""
+    return first_places(ids[:, ASKED] >= FIRST_ANSWER, most)
 
 
 def count_answers(split: Split) -> Integers:

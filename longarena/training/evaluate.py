@@ -11,7 +11,7 @@ from longarena.errors import UserError
 from longarena.model.decoding import Decoding
 from longarena.options import Value, parse
 from longarena.progress import SILENT, Progress
-from longarena.recipes.recipe import Recipe, build_task, note_source
+from longarena.recipes.recipe import Recipe, build_task, note_source, signature_of
 from longarena.records.lengths import LengthScore
 from longarena.records.record import SplitScore
 from longarena.tasks.base import Task, default_home
@@ -52,7 +52,8 @@ def evaluate_run(
     best = _read_best(folder, decoding or {})
     data = obtain(best.task, default_home(), progress)
     check_data(best.fingerprint, data, folder)
-    examples = best.track.examples(data.split(split), best.task.signature)
+    signature = signature_of(best.recipe, best.task)
+    examples = best.track.examples(data.split(split), signature)
     found = best.evaluate(examples, best.recipe.batch_size, progress)
     score = split_score(found)
     if score is None:
@@ -88,13 +89,14 @@ def _read_best(folder: RunFolder, decoding: Mapping[str, Value]) -> _Best:
     recipe = note_source(folder.read_recipe())
     task, devices = build_task(recipe), launch(recipe)
     chosen = parse(Decoding, recipe.decoding.model_dump() | dict(decoding), "decoding")
-    plain = track_of(task.signature)
+    signature = signature_of(recipe, task)
+    plain = track_of(signature)
     track = plain.with_decoding(chosen)
     if decoding and track is plain:
         raise UserError(
             f"run {folder.path.name} translates nothing; leave out {', '.join(sorted(decoding))}"
         )
-    model = track.build(recipe.model, task.signature, recipe.seed)
+    model = track.build(recipe.model, signature, recipe.seed)
     found = load_best(model, folder)
     wrapped = devices.setup_module(model)
     return _Best(recipe, task, track, wrapped, devices.device, found.state.fingerprint)

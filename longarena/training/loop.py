@@ -13,6 +13,7 @@ from longarena.data.files import locked, write_atomically
 from longarena.model.model import num_parameters
 from longarena.options import Value
 from longarena.progress import SILENT, Progress
+from longarena.recipes.pretraining import start_of
 from longarena.recipes.recipe import Recipe, build_task, note_source
 from longarena.records.answers import Answers, write_answers
 from longarena.records.folder import check_text, write_record
@@ -33,6 +34,7 @@ from longarena.training.devices import first_alone, launch
 from longarena.training.folder import RunFolder
 from longarena.training.lengths import score_lengths
 from longarena.training.run import Host, Progressed, Run, split_score
+from longarena.training.start import Start
 from longarena.training.stop import stop_requests
 from longarena.training.tensorboard import check_tensorboard
 
@@ -60,21 +62,41 @@ def train(  # noqa: PLR0913 - the one call from outside: everything but the reci
     if tensorboard:
         check_tensorboard()
     recipe = note_source(recipe)
-    launched, task = launch(recipe, devices), build_task(recipe)
-    folder = RunFolder.of(runs, recipe)
-    progress = progress if launched.is_global_zero else SILENT
+    launched = launch(recipe, devices)
+    host = Host(launched, progress if launched.is_global_zero else SILENT, tensorboard)
+    return _bring(host, recipe, runs, store or runs / "records", again=again)
+
+
+def _bring(
+    host: Host, recipe: Recipe, runs: Path, store: Path | None, *, again: bool = False
+) -> RunRecord:
+    """Bring a run to its end; its record is also written to `store`, if one is given."""
+    folder, task = RunFolder.of(runs, recipe), build_task(recipe)
     with ExitStack() as held:
-        enter = partial(_enter, held, recipe, task, folder, progress, again=again)
-        prepared = first_alone(launched, enter)
+        enter = partial(_enter, held, recipe, task, folder, host.progress, again=again)
+        prepared = first_alone(host.devices, enter)
         record = folder.read_record(recipe)
         if record is None:
             # the first process has verified the data; once is enough
             data = prepared or open_prepared(task, default_home(), verify=False)
-            run = Run(Host(launched, progress, tensorboard), recipe, task, folder, data)
-            record = _train(run, task, data)
-        if launched.is_global_zero:
-            write_record(store or runs / "records", record, folder.read_answers(record))
+            start = bring_start(host, recipe, runs)
+            record = _train(Run(host, recipe, task, folder, data, start=start), task, data)
+        if store is not None and host.devices.is_global_zero:
+            write_record(store, record, folder.read_answers(record))
     return record
+
+
+def bring_start(host: Host, recipe: Recipe, runs: Path) -> Start | None:
+    """Bring the run that a recipe begins with to its end, or read what it found; None if none is.
+
+    Its record stays in its folder: it answers no question of the task, so it is no result.
+    """
+    before = start_of(recipe)
+    if before is None:
+        return None
+    start = Start.of(RunFolder.of(runs, before), _bring(host, before, runs, None))
+    host.progress.say(f"begun with {start.record.words}")
+    return start
 
 
 def _enter(  # noqa: PLR0913 - called once
@@ -128,7 +150,7 @@ def _conclude(
     state, recipe, track = run.state, run.recipe, run.learner.track
     tester = track.with_decoding(recipe.decoding)
     level = track.level(data.split("train"), data.split("test"))
-    examples = track.examples(data.split("test"), task.signature)
+    examples = track.examples(data.split("test"), run.signature)
     found, test, late = None, None, None
     if status != "diverged":
         if run.best is None:
@@ -177,6 +199,7 @@ def _conclude(
             steps=state.curve_steps, seconds=state.curve_seconds, values=state.curve_values
         ),
         answers=answers.digest if answers else None,
+        start=run.start.record if run.start else None,
         machine=machine(),
         versions=versions(),
         finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -194,7 +217,7 @@ def _details(run: Run, task: Task, test: Split, found: Evaluation) -> dict[str, 
         details["averaged"] = run.num_averaged
     if learner.track.is_causal:
         details["state_bytes"] = learner.model.state_bytes(int(test.lengths.max()))
-    if task.tested_lengths:
+    if task.tested_lengths and run.recipe.masking is None:
         scores = score_lengths(
             task,
             task.tested_lengths,

@@ -18,7 +18,7 @@ from longarena.data.dataset import Dataset, Split
 from longarena.data.sample import sample
 from longarena.options import Value
 from longarena.progress import SILENT, Progress
-from longarena.recipes.recipe import Recipe
+from longarena.recipes.recipe import Recipe, signature_of
 from longarena.records.record import SplitScore, Status
 from longarena.tasks.base import Task
 from longarena.tracks.base import Evaluation
@@ -30,6 +30,7 @@ from longarena.training.devices import Devices
 from longarena.training.first_step import check_first_step
 from longarena.training.folder import VALID, Log, RunFolder
 from longarena.training.optimiser import load_state_tensors, state_tensors
+from longarena.training.start import Start
 from longarena.training.step import build_learner, take_step
 from longarena.training.stop import Interrupted, StopRequest
 from longarena.training.tensorboard import TensorBoardLog
@@ -93,14 +94,21 @@ class Host:
 class Run:
     """A recipe's model on its way from step 0 to the last."""
 
-    def __init__(
-        self, host: Host, recipe: Recipe, task: Task, folder: RunFolder, data: Dataset
+    def __init__(  # noqa: PLR0913 - all that makes a run
+        self,
+        host: Host,
+        recipe: Recipe,
+        task: Task,
+        folder: RunFolder,
+        data: Dataset,
+        *,
+        start: Start | None = None,
     ) -> None:
         self.devices, self.progress = host.devices, host.progress
-        self.recipe, self.folder, self.data = recipe, folder, data
-        self.learner = build_learner(recipe, task.signature, self.devices)
-        track, self.signature = self.learner.track, task.signature
-        signature = self.signature
+        self.recipe, self.folder, self.data, self.start = recipe, folder, data, start
+        self.signature = signature = signature_of(recipe, task)
+        self.learner = build_learner(recipe, signature, self.devices)
+        track = self.learner.track
         self.metric = track.metric
         self.valid = self._part(track.examples(data.split("valid"), signature))
         self.batches = track.training_batches(
@@ -122,10 +130,11 @@ class Run:
         """Train from where the run stands to its last step, or to the step `until` and save."""
         recipe, state = self.recipe, self.state
         last = recipe.steps if until is None else until
-        name = f"{recipe.task.name} {recipe.model.mixer}"
+        verb = "pretraining" if recipe.masking else "training"
+        name = f"{verb} {recipe.task.name} {recipe.model.mixer}"
         batches = one_ahead(self.batches.__getitem__, state.step, last)
         untimed = state.step + UNTIMED_STEPS
-        with self.progress.bar(f"training {name}", recipe.steps, done=state.step) as bar:
+        with self.progress.bar(name, recipe.steps, done=state.step) as bar:
             for batch in batches:
                 if state.is_exhausted(recipe.patience):
                     break
@@ -281,6 +290,8 @@ class Run:
         """Go on from the newest intact checkpoint, or from the start."""
         found = checkpoint.latest(self.folder.checkpoints, self.progress, self._load)
         if found is None:
+            if self.start is not None:
+                self.start.load(self.learner.model)
             return Progressed(run=self.recipe.id, fingerprint=self.data.fingerprint)
         check_data(found.fingerprint, self.data, self.folder)
         self.progress.say(f"resuming {self.recipe.id} from step {found.step}")

@@ -16,7 +16,7 @@ from longarena.tracks.metric import Metric
 from longarena.training.checkpoint import latest_state
 from longarena.training.devices import launch
 from longarena.training.folder import RunFolder
-from longarena.training.loop import begin, lock
+from longarena.training.loop import begin, bring_start, lock
 from longarena.training.run import Host, Progressed, Run
 from longarena.training.stop import stop_requests
 
@@ -78,8 +78,9 @@ def try_until(
         record = folder.read_record(recipe)
         if record is not None:
             return Trial.of_record(record)
-        data = begin(recipe, task, folder, progress)
-        run = Run(Host(launch(recipe), progress), recipe, task, folder, data)
+        data, host = begin(recipe, task, folder, progress), Host(launch(recipe), progress)
+        start = bring_start(host, recipe, runs)
+        run = Run(host, recipe, task, folder, data, start=start)
         with stop_requests() as stop:
             status = run.fit(stop, until=step)
     return Trial.of_state(run.state, recipe, has_diverged=status == "diverged")

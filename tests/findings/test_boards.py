@@ -17,6 +17,7 @@ from longarena.findings.scores import Row, score_table
 from longarena.findings.suites import FIVE
 from longarena.recipes.presets import PRESETS
 from longarena.recipes.presets.own import RECIPES
+from longarena.recipes.pretraining import pretrained, start_of
 from longarena.tracks.metric import ACCURACY, Metric
 
 LINEAR, TRANSFORMER = Row("linear"), Row("transformer")
@@ -236,3 +237,21 @@ def test_boards_of_own_recipes_come_last_and_rank_no_family():
     assert [board.preset for board in found] == ["quick", "own"]
     assert rank_families(found, []).preset == "quick"
     assert rank_families(found[1:], []).preset is None
+
+
+def test_pretrained_and_not_pretrained_stand_apart():
+    plain = [run_record(mixer) for mixer in ("transformer", "linear")]
+    found = [pretrained(run.recipe, 40) for run in plain]
+    others = [run.model_copy(update={"recipe": r}) for run, r in zip(plain, found, strict=True)]
+    boards_found = boards(score_table([*plain, *others]))
+    assert [board.changes for board in boards_found] == ["", "pretraining.steps=40"]
+    assert all(len(board.comparable) == 2 for board in boards_found)
+    # one alone is free: the preset does not ask for it
+    [board] = boards(score_table([*plain, others[1]]))
+    assert [line.changes for line in board.free] == ["pretraining.steps=40"]
+
+
+def test_a_run_that_fills_in_hidden_tokens_stands_on_no_board():
+    run = run_record()
+    start = start_of(pretrained(run.recipe, 40))
+    assert boards(score_table([run.model_copy(update={"recipe": start})])) == []

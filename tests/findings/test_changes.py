@@ -3,8 +3,9 @@ import shlex
 import pytest
 from report.examples import run_record
 
-from longarena.findings.changes import changes, command, setting
+from longarena.findings.changes import changes, command, setting, sweep_command
 from longarena.recipes.presets import preset
+from longarena.recipes.pretraining import pretrained, start_of
 from longarena.recipes.recipe import override
 
 SETS = [
@@ -65,3 +66,30 @@ def test_the_settings_of_an_unknown_preset_are_told_apart():
 
 def test_a_recipe_that_is_its_preset_has_no_changes():
     assert setting(preset("listops", "linear")) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("sets", "words"),
+    [
+        ([], "--pretrain 40"),
+        (["pretraining.rate=0.1"], "--pretrain 40 --set pretraining.rate=0.1"),
+        (["pretraining.share=0.3"], "--pretrain 40 --set pretraining.share=0.3"),
+    ],
+)
+def test_the_command_of_a_pretrained_run_says_so(sets, words):
+    recipe = override(pretrained(preset("listops", "linear"), 40), sets)
+    assert command(recipe) == f"longarena train listops linear --preset quick --seed 0 {words}"
+    assert sweep_command(recipe).endswith(words)
+    assert "pretraining.steps=40" in setting(recipe)[1]
+    assert setting(preset("listops", "linear"))[1] == ""
+
+
+def test_a_start_has_no_command_of_its_own():
+    assert command(start_of(pretrained(preset("listops", "linear"), 40))) is None
+
+
+def test_what_is_hidden_in_data_of_the_user_s_is_always_said():
+    recipe = pretrained(preset("listops", "linear"), 40)
+    elsewhere = recipe.model_copy(update={"task": recipe.task.model_copy(update={"name": "m:T"})})
+    words = "--set pretraining.share=0.1 --set pretraining.target=token"
+    assert command(elsewhere).endswith(words)

@@ -1,10 +1,10 @@
 """Scores after minutes of training, from curves written by hand."""
 
 import pytest
-from report.examples import MACHINE, run_record, split_score
+from report.examples import MACHINE, START, run_record, split_score
 
 from longarena.findings.boards import boards
-from longarena.findings.minutes import after, best_after, clock_name, races
+from longarena.findings.minutes import after, best_after, clock_name, ended_at, races
 from longarena.findings.scores import score_table
 from longarena.records.record import Curve
 from longarena.tracks.metric import Metric
@@ -70,3 +70,9 @@ def test_a_race_holds_runs_of_one_clock():
 def test_threads_of_the_processor_do_not_time_an_accelerator():
     gpu = MACHINE.model_copy(update={"accelerator": "Example GPU"})
     assert clock_name(gpu) == clock_name(gpu.model_copy(update={"threads": 1}))
+
+
+def test_the_seconds_of_a_pretraining_count():
+    run = timed(points=RISE_AND_FALL, start=START)
+    assert [best_after(run, seconds) for seconds in (129, 130, 170)] == [None, 0.2, 0.4]
+    assert ended_at(run) == 300

@@ -12,9 +12,10 @@ from longarena.records.record import (
     RunMetrics,
     RunRecord,
     SplitScore,
+    StartRecord,
 )
 from longarena.runtime import Machine, Versions
-from longarena.tracks.metric import ACCURACY
+from longarena.tracks.metric import ACCURACY, Metric
 
 MACHINE = Machine(
     system="Linux x86_64",
@@ -64,6 +65,19 @@ def run_record(mixer="transformer", seed=0, accuracy=0.34, sets=(), **fields):
         "finished_at": "2025-11-03T10:00:00+00:00",
     }
     return RunRecord(**values | fields)
+
+
+START = StartRecord(
+    run="0123456789",
+    steps=400,
+    train_seconds=100.0,
+    metric=Metric(
+        name="recovered", title="Hidden tokens recovered", unit="%", better="more", scale=100
+    ),
+    status="finished",
+    value=0.5,
+    level=0.25,
+)
 
 
 def split_score(accuracy, loss=1.2, examples=2000):

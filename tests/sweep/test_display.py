@@ -6,6 +6,7 @@ from records.test_folder import record
 from rich.console import Console
 from sweep.crews import RECIPES, begin
 
+from longarena.recipes.pretraining import pretrained, start_of
 from longarena.sweep.display import Lines, Watch, display, moment
 from longarena.sweep.plan import Names
 from longarena.tracks.metric import ACCURACY
@@ -97,3 +98,15 @@ def test_a_log_file_gets_a_line_for_every_change(tmp_path):
     first, second = console.file.getvalue().splitlines()
     assert first.endswith(f"({RECIPES[1].id}): running")
     assert "failed: no luck" in second
+
+
+def test_a_run_that_is_still_pretrained_says_so(tmp_path):
+    recipe = pretrained(RECIPES[0], 8)
+    sweep = begin(tmp_path, [recipe])
+    sweep.entries[0].standing = "running"
+    first = [{"step": 4, "loss": 2.0, "recovered": 0.25, "steps_per_second": 4.0}]
+    write_log(RunFolder.of(tmp_path / "runs", start_of(recipe)), first)
+    assert "pretraining 4/8 loss 2.000 recovered 25.0%" in drawn(sweep)
+    write_log(RunFolder.of(tmp_path / "runs", recipe), LOG[:1])
+    assert "loss 2.000 accuracy 25.0%" in drawn(sweep)
+    assert "pretraining 4/8" not in drawn(sweep)

@@ -8,6 +8,7 @@ from training.runs import small_recipe
 
 from longarena.data.files import locked
 from longarena.progress import SILENT
+from longarena.recipes.pretraining import pretrained, start_of
 from longarena.records.folder import read_records, write_record
 from longarena.sweep.display import Silent
 from longarena.sweep.drive import drive, prepare_all
@@ -161,3 +162,64 @@ def test_a_damaged_record_in_the_store_is_run_again(tmp_path, text):
     write_record(tmp_path / "records", finished(0).record).write_text(text)
     crew = PretendedCrew({0: [finished(0)]})
     assert run(begin(tmp_path, RECIPES[:1]), crew) == ["finished"]
+
+
+class Hands:
+    """A crew with room for two, whose runs end when the test says so."""
+
+    num_workers, is_local = 2, True
+
+    def __init__(self, outcomes):
+        self.outcomes, self.busy, self.started = iter(outcomes), [], []
+
+    @property
+    def has_room(self):
+        return len(self.busy) < 2
+
+    def start(self, recipe, until=None):
+        self.started.append(recipe.id)
+        self.busy.append(recipe)
+
+    def ended(self):
+        over = next(self.outcomes)(self.busy) if self.busy else []
+        self.busy = [recipe for recipe in self.busy if recipe not in over]
+        return [(recipe, Outcome(state="stopped")) for recipe in over]
+
+
+def test_runs_wait_while_one_of_them_trains_the_start_that_they_share(tmp_path):
+    shared = [pretrained(small_recipe("linear", f"patience={n}"), 8) for n in (1, 2, 3)]
+    first, second, third, alone = ids = [each.id for each in (*shared, small_recipe())]
+    folder = RunFolder.of(tmp_path / "runs", start_of(shared[0]))
+    crew, seen = None, []
+
+    def look(busy):
+        seen.append([ids.index(recipe.id) for recipe in busy])
+        return []
+
+    def finish_the_start(busy):
+        folder.path.mkdir(parents=True)
+        folder.record.write_text("")
+        return look(busy)
+
+    def end_all(busy):
+        look(busy)
+        return list(busy)
+
+    crew = Hands([look, look, lambda busy: [busy[1]], look, finish_the_start, look, *[end_all] * 9])
+    run(begin(tmp_path, [*shared, small_recipe()]), crew)
+    # the run without a start goes first; the others follow when the start has its record
+    assert crew.started[:2] == [first, alone]
+    assert crew.started[2:] == [second, third]
+    assert seen[:4] == [[0], [0, 3], [0], [0]]
+    assert [0, 1] in seen[4:]
+
+
+def test_runs_wait_for_a_start_that_another_sweep_trains(tmp_path):
+    recipe = pretrained(small_recipe(), 8)
+    folder = RunFolder.of(tmp_path / "runs", start_of(recipe))
+    sweep, stop = begin(tmp_path, [recipe]), StopRequest()
+    with locked(folder.lock, "unused"):
+        threading.Timer(0.5, lambda: setattr(stop, "asked", True)).start()
+        crew = PretendedCrew({})
+        assert run(sweep, crew, stop) == ["stopped"]
+    assert crew.started == []

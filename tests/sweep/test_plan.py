@@ -3,6 +3,7 @@ from records.test_folder import record
 from sweep.crews import RECIPES
 from training.runs import small_recipe
 
+from longarena.recipes.pretraining import pretrained
 from longarena.records.folder import write_record
 from longarena.sweep.plan import Estimates, Places, name, plan
 from longarena.training.folder import RunFolder
@@ -69,3 +70,9 @@ def test_names_tell_only_what_differs():
     assert name(other, [short, long, other]) == ("listops", "local", "0")
     wide = small_recipe("local", "model.block=16")
     assert name(wide, [wide, other]).mixer == "local model.block=16"
+
+
+def test_a_pretraining_counts_until_the_run_has_begun():
+    estimates = Estimates([recorded(RECIPES[0], 2.0)])
+    recipe = pretrained(RECIPES[0], 8)
+    assert [estimates.seconds(recipe, step) for step in (0, 2)] == [(12 + 8) / 2, (12 - 2) / 2]

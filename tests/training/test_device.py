@@ -36,6 +36,17 @@ CASES = {
         {"num_sequences": 2, "track": "recall"},
         ["accumulate=2"],
     ),
+    "denoising": ({}, {"num_sequences": 2, "track": "denoising", "masked_share": 0.2}, []),
+    "denoising of smoothed labels": (
+        {"mixer": "longformer", "pooling": "cls"},
+        {"track": "denoising", "masked_share": 0.2},
+        ["accumulate=2", "label_smoothing=0.1"],
+    ),
+    "denoising of values": (
+        {"input": "value", "norm": "batch"},
+        {"has_values": True, "track": "value-denoising", "masked_share": 0.5},
+        [],
+    ),
     "own loss": ({"mixer": "compressive"}, {}, []),
     "clipped parts of smoothed labels": (
         {},

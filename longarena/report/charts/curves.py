@@ -108,7 +108,7 @@ def mean_curve(runs: Iterable[RunRecord]) -> list[Stage]:
     found: dict[int, list[tuple[float, float]]] = {}
     for run in runs:
         # a record says what it likes, so the lists may differ in length
-        points = zip_longest(run.curve.steps, run.curve.seconds, run.curve.values)
+        points = zip_longest(run.curve.steps, run.curve_seconds, run.curve.values)
         for step, seconds, score in points:
             if step is not None and score is not None:
                 found.setdefault(step, []).append((seconds or 0.0, run.metric.scaled(score)))

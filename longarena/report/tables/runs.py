@@ -65,15 +65,19 @@ def _filters(record: AnyRun) -> dict[str, str]:
 
 
 def _run(found: Findings, run: RunRecord) -> tuple[Cell, ...]:
-    metrics, minutes = run.metrics, run.metrics.train_seconds / 60
+    metrics, minutes = run.metrics, run.total_seconds / 60
     return (
         *_names(found, run),
         Cell(run.status, tone="" if run.status == "finished" else "failed"),
-        Cell(f"{metrics.steps:,}", metrics.steps),
+        Cell(f"{metrics.steps:,}", metrics.steps, note=_pretraining(run)),
         _test(run),
         Cell(formatting.digits(metrics.steps_per_second), metrics.steps_per_second),
         Cell(formatting.digits(minutes), minutes),
     )
+
+
+def _pretraining(run: RunRecord) -> str:
+    return f"after {run.start.steps:,} of pretraining" if run.start else ""
 
 
 def _test(run: RunRecord) -> Cell:
@@ -84,7 +88,7 @@ def _test(run: RunRecord) -> Cell:
 def _points(run: RunRecord) -> Iterator[tuple[Cell, ...]]:
     curve, metric = run.curve, run.metric
     # a record says what it likes, so the lists may differ in length
-    for step, seconds, value in zip(curve.steps, curve.seconds, curve.values, strict=False):
+    for step, seconds, value in zip(curve.steps, run.curve_seconds, curve.values, strict=False):
         yield (
             Cell(str(step), step),
             Cell(formatting.digits(seconds), seconds),

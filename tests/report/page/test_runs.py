@@ -4,16 +4,18 @@ from html import unescape
 
 import pytest
 from report.arena import failure, run
-from report.examples import MACHINE, VERSIONS, run_record
+from report.examples import MACHINE, START, VERSIONS, run_record
 from report.page.test_page import HOSTILE
 
 from longarena.findings.changes import command
 from longarena.records.folder import Records
 from longarena.records.record import Curve
+from longarena.report.findings import Findings
 from longarena.report.links import run_lines
 from longarena.report.page.curve import HEIGHT, WIDTH, draw_curve
 from longarena.report.page.page import write_page
 from longarena.report.page.runs import render_run, siblings
+from longarena.report.tables.runs import run_tables
 
 NO_CURVE = Curve(steps=[], seconds=[], values=[])
 
@@ -36,6 +38,19 @@ def test_a_run_tells_its_machine_its_versions_and_its_data():
     text = text_of(run_record())
     for words in (MACHINE.processor, VERSIONS.commit, VERSIONS.torch, "f" * 16, "min_length=32"):
         assert words in text
+
+
+def test_a_run_tells_what_it_began_with_and_its_cost():
+    record = run_record(start=START)
+    text = text_of(record)
+    assert "400 steps, 1.67 min" in text
+    assert "50.0% (without a model 25.0%)" in text
+    assert "Pretraining" not in text_of(run_record())
+    [table] = run_tables(Findings.of(Records(runs=[record])))
+    pairs = zip(table.columns, table.rows[0].cells, strict=True)
+    cells = {column.title: cell for column, cell in pairs}
+    assert cells["Steps"].note == "after 400 of pretraining"
+    assert cells["Minutes"].value == pytest.approx((100 + 48.2) / 60)
 
 
 def test_the_confusion_matrix_has_a_row_per_class():

@@ -48,6 +48,12 @@ def seeded(seed: int, *purpose: Purpose) -> Iterator[None]:
     import torch
 
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    # for devices that are not there, torch notes the stack of every call: 1 ms in place of 2 µs
+    manual_seed = (
+        torch.manual_seed
+        if torch.accelerator.is_available()
+        else torch.default_generator.manual_seed
+    )
     with torch.random.fork_rng(devices):
-        torch.manual_seed(derive(seed, *purpose))
+        manual_seed(derive(seed, *purpose))
         yield

@@ -1,11 +1,18 @@
+import gc
 import signal
+import subprocess
 import sys
 from importlib import import_module
+from itertools import count
 
 import pytest
 import torch
 
 from longarena.runtime import keep_large_blocks
+
+HOMES = count()
+# numba compiles for half a minute what draws these, and keeps it beside the package
+COMPILE = "from longarena.report.page.samples import samples; samples()"
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -22,9 +29,10 @@ def steady_process():
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path, monkeypatch):
-    """Keep every test away from the user's data."""
-    monkeypatch.setenv("LONGARENA_HOME", str(tmp_path / "home"))
+def own_home(tmp_path_factory, monkeypatch):
+    """Keep every test away from the user's data; few write any, so a folder is only named."""
+    home = tmp_path_factory.getbasetemp() / "homes" / str(next(HOMES))
+    monkeypatch.setenv("LONGARENA_HOME", str(home))
 
 
 @pytest.fixture
@@ -62,6 +70,24 @@ def pytest_addoption(parser):
         action="store_true",
         help="try every property on every mechanism and variant (make test-all)",
     )
+
+
+def pytest_configure(config):
+    """In a fresh clone, compile beside the tests what every worker would compile for itself."""
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        compiler = subprocess.Popen([sys.executable, "-c", COMPILE])
+        config.add_cleanup(compiler.wait)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Have the garbage collector never look at what is collected: it stays to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config, items):

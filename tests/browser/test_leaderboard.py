@@ -9,7 +9,6 @@ from longarena.attention import CARDS
 from longarena.records.folder import Records
 from longarena.report.page.page import write_page
 
-ARENA = arena()
 KERNELS = [card.title for card in CARDS.values() if card.family == "kernels"]
 
 
@@ -26,17 +25,17 @@ def choose(page, name, value):
 
 
 def test_a_preset_is_chosen(open_tables):
-    page = open_tables(ARENA)
+    page = open_tables(arena())
     assert page.locator(".board:visible").count() == 2
     choose(page, "preset", "quick")
     assert page.locator(".board:visible h3").all_inner_texts() == ["Long Range Arena, preset quick"]
-    num_quick = sum(record.recipe.preset == "quick" for record in ARENA.runs)
+    num_quick = sum(record.recipe.preset == "quick" for record in arena().runs)
     assert page.locator("#table-runs tbody tr:visible").count() == num_quick
-    assert page.locator("[role=status]").inner_text() == f"{num_quick} of {len(ARENA.runs)} runs"
+    assert page.locator("[role=status]").inner_text() == f"{num_quick} of {len(arena().runs)} runs"
 
 
 def test_a_task_is_chosen_and_the_others_leave_with_their_averages(open_tables):
-    page = open_tables(ARENA)
+    page = open_tables(arena())
     choose(page, "task", "image")
     assert visible_headers(page, "table-scores-arena-small") == ["Mechanism", "Image"]
     assert (
@@ -49,14 +48,14 @@ def test_a_task_is_chosen_and_the_others_leave_with_their_averages(open_tables):
 
 
 def test_a_family_is_chosen(open_tables):
-    page = open_tables(ARENA)
+    page = open_tables(arena())
     choose(page, "family", "kernels")
     names = shown(page, "#table-scores-arena-small tbody th").all_inner_texts()
     assert names == [f"{title}\nkernels" for title in KERNELS]
 
 
 def test_what_was_chosen_outlives_a_reload(open_tables):
-    page = open_tables(ARENA)
+    page = open_tables(arena())
     choose(page, "family", "kernels")
     page.reload()
     assert page.locator("[data-filter=family]").input_value() == "kernels"
@@ -68,7 +67,7 @@ def test_what_was_chosen_outlives_a_reload(open_tables):
 
 
 def test_all_comes_back(open_tables):
-    page = open_tables(ARENA)
+    page = open_tables(arena())
     before = shown(page, "#table-scores-arena-small td").count()
     for name, value in {"preset": "small", "task": "text", "family": "kernels"}.items():
         choose(page, name, value)
@@ -79,7 +78,7 @@ def test_all_comes_back(open_tables):
 
 
 def test_the_keyboard_chooses_and_opens_a_run(open_tables):
-    page = open_tables(ARENA)
+    page = open_tables(arena())
     page.focus("[data-filter=preset]")
     page.keyboard.type("quick")
     assert page.locator(".board:visible").count() == 1
@@ -92,7 +91,7 @@ def test_the_keyboard_chooses_and_opens_a_run(open_tables):
 
 @pytest.mark.parametrize("selector", ["th > button", "[data-filter=task]", "tbody a", ".box"])
 def test_what_has_the_focus_is_seen(open_tables, selector):
-    page = open_tables(ARENA)
+    page = open_tables(arena())
     page.focus("nav a >> nth=0")
     page.keyboard.press("Tab")  # from here on the keyboard is in use
     page.focus(f"{selector} >> nth=0")
@@ -101,8 +100,8 @@ def test_what_has_the_focus_is_seen(open_tables, selector):
 
 
 def test_a_number_leads_to_its_run_and_back(open_tables):
-    page = open_tables(ARENA)
-    record = next(r for r in ARENA.runs if r.recipe.model.mixer == "bigbird")
+    page = open_tables(arena())
+    record = next(r for r in arena().runs if r.recipe.model.mixer == "bigbird")
     page.click("#table-scores-arena-small tr:has-text('BigBird') td:nth-child(2) a")
     assert page.locator("h1").inner_text() == "BigBird on Long ListOps"
     assert record.id in page.locator(".lead").inner_text()
@@ -117,20 +116,20 @@ def test_a_number_leads_to_its_run_and_back(open_tables):
 
 
 def test_what_went_wrong_is_said(open_tables):
-    page = open_tables(ARENA)
+    page = open_tables(arena())
     local = page.locator("#table-scores-arena-small tbody tr", has_text="Local Attention").first
     assert "1 collapsed" in local.inner_text()
     assert (
         "1 diverged"
         in page.locator("#table-scores-arena-small tr:has-text('Performer')").inner_text()
     )
-    assert page.locator("#table-failures tbody tr").inner_text().endswith(ARENA.failures[0].error)
+    assert page.locator("#table-failures tbody tr").inner_text().endswith(arena().failures[0].error)
     page.click("#table-failures a")
-    assert ARENA.failures[0].error in page.locator("main").inner_text()
+    assert arena().failures[0].error in page.locator("main").inner_text()
 
 
 def test_published_numbers_stand_beside_the_official_data_alone(open_tables):
-    page = open_tables(ARENA)
+    page = open_tables(arena())
     headings = page.locator("#beside h3").all_inner_texts()
     assert headings == [
         "Long Range Arena, preset small: test accuracy, %, beside the papers",
@@ -152,7 +151,7 @@ def run_page(open_tables, records, **options):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_word_of_a_run_has_contrast(open_tables, scheme):
-    page = run_page(open_tables, ARENA, scheme=scheme)
+    page = run_page(open_tables, arena(), scheme=scheme)
     assert page.locator(".confusion tbody td").count() == 10 * 11
     assert page.locator(".curve polyline").count() == 1
     assert page.evaluate(CONTRASTS) == []
@@ -160,7 +159,7 @@ def test_every_word_of_a_run_has_contrast(open_tables, scheme):
 
 @pytest.mark.parametrize("width", [320, 768])
 def test_a_run_and_the_whole_arena_never_scroll_sideways(open_page, width):
-    page = run_page(open_page, ARENA, width=width)
+    page = run_page(open_page, arena(), width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.go_back()
     page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
@@ -175,7 +174,7 @@ def test_html_in_a_run_does_nothing_on_its_page(open_tables):
 
 def test_a_printed_arena_fits_the_sheet_without_filters(open_page):
     sheet = 1032  # A4 across, between its margins
-    page = open_page(ARENA, width=sheet)
+    page = open_page(arena(), width=sheet)
     page.emulate_media(media="print")
     assert page.locator(".filters").is_hidden()
     assert page.locator(".box.tall").first.evaluate("b => getComputedStyle(b).maxHeight") == "none"
@@ -186,10 +185,10 @@ def test_a_printed_arena_fits_the_sheet_without_filters(open_page):
 @pytest.mark.slow
 def test_a_thousand_runs_make_a_page_that_is_small_and_opens_soon(chromium, tmp_path):
     tasks = ("listops", "text", "retrieval", "image", "pathfinder")
-    mixers = list({record.recipe.model.mixer: 0 for record in ARENA.runs})
+    mixers = list({record.recipe.model.mixer: 0 for record in arena().runs})
     places = [(task, name) for task in tasks for name in mixers]
     runs = [run(*places[i % len(places)], i // len(places)) for i in range(1000)]
-    path = write_page(Records(runs, ARENA.measurements), tmp_path)
+    path = write_page(Records(runs, arena().measurements), tmp_path)
     page = chromium.new_page()
     session = page.context.new_cdp_session(page)
     # time on the processor, which other work on the machine does not stretch

@@ -1,6 +1,5 @@
 """Beam search against all translations there are, and against its rules in plain Python."""
 
-from functools import cache
 from itertools import product
 
 import pytest
@@ -12,7 +11,8 @@ from longarena.model.beam_search import translate
 from longarena.model.decoding import GREEDY, Decoding
 
 WORDS, END = (1, 2, 3), 4  # of a language with three words
-TINY = signature(vocab_size=END, max_length=4)
+LONGEST = 4
+TINY = signature(vocab_size=END, max_length=LONGEST)
 SOURCES = sentences((4, 1), (2, 1), (1, 1), vocab_size=END)[:, 0]
 
 
@@ -25,33 +25,38 @@ def model(request):
     return model
 
 
-def log_p_of(model, source):
-    """A function: the log-probabilities of the ids 1 ... END after a beginning."""
+@pytest.fixture(scope="module")
+def log_ps(model):
+    """For every source, the log-probabilities of the ids 1 ... END after every beginning."""
+    return [tabulate(model, source[source != 0]) for source in SOURCES]
 
-    @cache
-    @torch.no_grad()
-    def after(beginning):
-        target = torch.zeros(1, 2, max(len(source), len(beginning)), dtype=torch.int64)
-        target[0, 0, : len(source)] = source
-        target[0, 1, : len(beginning)] = torch.tensor(beginning, dtype=torch.int64)
-        return model(target)[0, len(beginning)].log_softmax(dim=-1).tolist()
 
-    return after
+@torch.no_grad()
+def tabulate(model, source):
+    table = {}
+    for length in range(LONGEST + 1):
+        beginnings = list(product(WORDS, repeat=length))
+        pairs = torch.zeros(len(beginnings), 2, max(len(source), length), dtype=torch.int64)
+        pairs[:, 0, : len(source)] = source
+        pairs[:, 1, :length] = torch.tensor(beginnings, dtype=torch.int64)
+        after = model(pairs)[:, length].log_softmax(dim=-1).tolist()
+        table |= zip(beginnings, after, strict=True)
+    return table
 
 
 def score(log_p, ids, penalty):
-    whole = sum(log_p(ids[:at])[each - 1] for at, each in enumerate((*ids, END)))
+    whole = sum(log_p[ids[:at]][each - 1] for at, each in enumerate((*ids, END)))
     return whole / (len(ids) + 1) ** penalty
 
 
-def plain_search(log_p, longest, decoding):
+def plain_search(log_p, decoding):
     """The rules of beam search, a candidate at a time."""
     beam, complete = [((), 0.0)], []
-    for length in range(longest + 1):
+    for length in range(LONGEST + 1):
         candidates = []
         for ids, before in beam:
-            for each, more in enumerate(log_p(ids), start=1):
-                is_allowed = (length > 0) if each == END else (length < longest)
+            for each, more in enumerate(log_p[ids], start=1):
+                is_allowed = (length > 0) if each == END else (length < LONGEST)
                 if is_allowed:
                     candidates.append((before + more, ids, each))
         candidates.sort(reverse=True)
@@ -66,12 +71,11 @@ def plain_search(log_p, longest, decoding):
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0, 2.0])
-def test_a_wide_beam_finds_the_best_of_all_translations(model, penalty):
+def test_a_wide_beam_finds_the_best_of_all_translations(model, log_ps, penalty):
     # 3 + 9 + 27 + 81 translations: with a place for each of them, nothing is lost
     decoding = Decoding.model_construct(beam=130, length_penalty=penalty)
     everything = [ids for n in range(1, 5) for ids in product(WORDS, repeat=n)]
-    for found, source in zip(translate(model, SOURCES, decoding), SOURCES, strict=True):
-        log_p = log_p_of(model, source[source != 0])
+    for found, log_p in zip(translate(model, SOURCES, decoding), log_ps, strict=True):
         best = max(everything, key=lambda ids: score(log_p, ids, penalty))
         assert found.ids == list(best)
         assert found.score == pytest.approx(score(log_p, best, penalty))
@@ -79,19 +83,19 @@ def test_a_wide_beam_finds_the_best_of_all_translations(model, penalty):
 
 @pytest.mark.parametrize("beam", [1, 2, 3, 5])
 @pytest.mark.parametrize("penalty", [0.0, 1.0])
-def test_a_narrow_beam_follows_its_rules(model, beam, penalty):
+def test_a_narrow_beam_follows_its_rules(model, log_ps, beam, penalty):
     decoding = Decoding(beam=beam, length_penalty=penalty)
-    for found, source in zip(translate(model, SOURCES, decoding), SOURCES, strict=True):
-        expected, ids = plain_search(log_p_of(model, source[source != 0]), 4, decoding)
+    for found, log_p in zip(translate(model, SOURCES, decoding), log_ps, strict=True):
+        expected, ids = plain_search(log_p, decoding)
         assert found.ids == ids
         assert found.score == pytest.approx(expected)
 
 
-def test_greedy_takes_the_likeliest_token_every_time(model):
-    for found, source in zip(translate(model, SOURCES, GREEDY), SOURCES, strict=True):
-        log_p, ids = log_p_of(model, source[source != 0]), ()
-        while len(ids) < 4:
-            allowed = log_p(ids) if ids else log_p(ids)[:-1]
+def test_greedy_takes_the_likeliest_token_every_time(model, log_ps):
+    for found, log_p in zip(translate(model, SOURCES, GREEDY), log_ps, strict=True):
+        ids = ()
+        while len(ids) < LONGEST:
+            allowed = log_p[ids] if ids else log_p[ids][:-1]
             likeliest = max(range(len(allowed)), key=allowed.__getitem__) + 1
             if likeliest == END:
                 break

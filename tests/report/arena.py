@@ -5,6 +5,7 @@
 
 import hashlib
 import sys
+from functools import cache
 from pathlib import Path
 
 from report.examples import MACHINE, VERSIONS, measure_record, split_score
@@ -161,6 +162,7 @@ def span(task, mixer):
     )
 
 
+@cache
 def arena():
     """Three seeds of everything under `small`, a few others under `quick` and with changes."""
     chosen = [name for name in MIXERS if name != "set-transformer"]

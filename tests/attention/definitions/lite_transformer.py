@@ -41,32 +41,29 @@ def convolution(x, mask, weights, groups, where):
     place, options = where
     content, gate = (x @ weights["convolution.input.weight"].T).chunk(2, dim=-1)
     gated = torch.where(mask[..., None], content / (1 + torch.exp(-gate)), 0.0)
-    rows = []
-    for row in gated:
-        positions = [
-            position(row, i, kernels(row[i], weights, groups, options), place.causal)
-            for i in range(len(row))
-        ]
-        rows.append(torch.stack(positions))
-    return torch.stack(rows) @ weights["convolution.output.weight"].T
+    kernel = kernels(gated, weights, groups, options)
+    size = kernel.shape[-1]
+    own = size - 1 if place.causal else size // 2
+    channels = gated.shape[-1] // groups
+    total = torch.zeros_like(gated)
+    for at in range(size):
+        weight = kernel[..., at].repeat_interleave(channels, dim=-1)
+        total = total + weight * shifted(gated, at - own)
+    return total @ weights["convolution.output.weight"].T
 
 
-def position(row, i, kernel, causal):
-    """The weighted sum of a position's neighbours, group by group."""
-    groups, size = kernel.shape
-    own = size - 1 if causal else size // 2
-    total = torch.zeros_like(row[i])
-    for place in range(size):
-        j = i + place - own
-        if 0 <= j < len(row):
-            total = total + kernel[:, place].repeat_interleave(len(total) // groups) * row[j]
-    return total
+def shifted(x, by):
+    """Row i is row i + by of x, and 0 beyond its ends."""
+    places = torch.arange(x.shape[1]) + by
+    is_inside = (places >= 0) & (places < x.shape[1])
+    return torch.where(is_inside[:, None], x[:, places.clamp(0, x.shape[1] - 1)], 0.0)
 
 
-def kernels(token, weights, groups, options):
-    """The kernel of every group at one position: (groups, kernel)."""
+def kernels(tokens, weights, groups, options):
+    """The kernel of every group, at each position or for all: (..., groups, kernel)."""
     if options.dynamic:
-        logits = (weights["convolution.kernel.predict.weight"] @ token).view(groups, -1)
+        logits = tokens @ weights["convolution.kernel.predict.weight"].T
+        logits = logits.unflatten(-1, (groups, -1))
     else:
         logits = weights["convolution.kernel.weight"]
     return logits.exp() / logits.exp().sum(-1, keepdim=True)

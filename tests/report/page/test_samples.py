@@ -1,5 +1,7 @@
 import base64
 
+import pytest
+
 from longarena import tasks
 from longarena.data import png
 from longarena.data.dataset import Chunk
@@ -7,23 +9,26 @@ from longarena.report.page.samples import samples
 from longarena.tasks.base import Task, TaskCard
 from longarena.tasks.signature import Signature
 
-FOUND = {sample.card.name: sample for sample in samples()}
+
+@pytest.fixture(scope="module")
+def found():
+    return {sample.card.name: sample for sample in samples()}
 
 
-def test_every_task_is_described():
-    assert set(FOUND) == set(tasks.TASKS)
-    assert all(sample.card.question for sample in FOUND.values())
+def test_every_task_is_described(found):
+    assert set(found) == set(tasks.TASKS)
+    assert all(sample.card.question for sample in found.values())
 
 
-def test_what_is_generated_has_samples_and_nothing_else_has():
+def test_what_is_generated_has_samples_and_nothing_else_has(found):
     texts = {"listops", "recall", "selective-copy", "induction", "passkey"}
-    assert {name for name, sample in FOUND.items() if sample.text} == texts
-    with_pictures = {name for name, sample in FOUND.items() if sample.pictures}
+    assert {name for name, sample in found.items() if sample.text} == texts
+    with_pictures = {name for name, sample in found.items() if sample.pictures}
     assert with_pictures == {"pathfinder", "pathfinder-64", "path-x"}
 
 
-def test_a_picture_is_an_image_of_the_task():
-    url = FOUND["pathfinder"].pictures[0].url
+def test_a_picture_is_an_image_of_the_task(found):
+    url = found["pathfinder"].pictures[0].url
     pixels = png.decode(base64.b64decode(url.partition(",")[2]), "sample")
     assert pixels.shape == (32, 32)
     assert pixels.max() > 64

@@ -81,6 +81,27 @@ def cost_tables(measurements: Iterable[MeasureRecord]) -> list[CostTable]:
     return sorted(tables, key=lambda table: table.finished_at, reverse=True)
 
 
+def widest(tables: Iterable[CostTable]) -> CostTable | None:
+    """Return the session with the most mechanisms, then the most lengths; None if there is none.
+
+    Of several alike the first is taken.
+    """
+    return max((table for table in tables if table.costs), key=_width, default=None)
+
+
+def _width(table: CostTable) -> tuple[int, int]:
+    return len({row for row, _ in table.costs}), len(table.costs)
+
+
+def nearest(lengths: Iterable[int], wanted: float) -> int | None:
+    """Return the length that is nearest to a wanted one, as a ratio; None if there is none.
+
+    >>> nearest([1024, 4096, 16384], 3000), nearest([1024, 4096], 2048), nearest([], 100)
+    (4096, 4096, None)
+    """
+    return min(lengths, key=lambda n: (max(n / wanted, wanted / n), -n), default=None)
+
+
 def _sizes(model: ModelConfig) -> str:
     return model.model_dump_json(exclude={"mixer", "options", "own"})
 

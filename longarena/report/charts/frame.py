@@ -6,10 +6,11 @@ Choice: names stand beside lines and dots, with a thin line to a name that had t
         a mechanism fades the others.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import altair as alt
 
@@ -67,7 +68,7 @@ class Frame:
     chart. In the panels that are `turned`, y grows downwards, because less of it is better. Where x
     is a time, it is given in seconds and written in the unit that suits it. `area_title` says what
     the area of a dot is; the Pareto front takes more of x for better, or less of it where
-    `is_x_less`.
+    `is_x_less`. Where `x_titles` has one for each panel, these name the axis.
     """
 
     cards: Mapping[str, MixerCard]
@@ -81,6 +82,7 @@ class Frame:
     turned: Sequence[int] = ()
     area_title: str = "peak memory, MiB"
     is_x_less: bool = False
+    x_titles: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -219,12 +221,22 @@ def _finish(plot: Plot, layers: list[alt.Chart], datasets: dict[str, list[Point]
         )
         panel = alt.param(name="panel", value=0, bind=choice)
     chart = alt.layer(*layers).add_params(panel).properties(width="container", height=HEIGHT)
-    spec: Spec = chart.to_dict()
+    spec = chart.to_dict()
+    if plot.frame.x_titles:
+        _title_by_panel(spec, plot.frame.x_titles)
     cards = plot.frame.cards
     points = [
         point | {"family": hue(cards[str(point["mixer"])]).name} for point in datasets["points"]
     ]
     return spec | {"datasets": datasets | {"points": points}, "config": CONFIG}
+
+
+def _title_by_panel(spec: dict[str, Any], titles: Sequence[str]) -> None:
+    """Name the axis by the panel that is shown, which Vega-Lite can and Altair does not know."""
+    for layer in spec["layer"]:
+        if "x" in layer["encoding"]:
+            title = {"expr": f"{json.dumps(list(titles))}[panel]"}
+            layer["encoding"]["x"]["axis"]["title"] = title
 
 
 def _layer(dataset: str) -> alt.Chart:

@@ -146,8 +146,7 @@ def _table(found: Findings, layout: _Layout, lines: Sequence[Line], name: str) -
 
 def _behind(found: Findings, board: Board, column: ScoreColumn) -> dict[Mechanism, Difference]:
     """Say by how much the best of a column is better than the other comparable mechanisms."""
-    scores = {line.row: line.scores[column] for line in board.comparable if column in line.scores}
-    return behind(scores, found.records.answers_of)
+    return behind(board.scores(column), lambda: found.pairs(board, column))
 
 
 def _ties_note(layout: _Layout) -> str:

@@ -91,8 +91,7 @@ def answer(contest: Contest, question: Question, session: CostTable | None) -> A
 
 def nearest_length(session: CostTable | None, wanted: float | None) -> int | None:
     """Return the measured length that is nearest to a wanted one, by default the shortest."""
-    lengths = sorted({length for _, length in session.costs}) if session else []
-    return nearest(lengths, wanted or 1)
+    return nearest(session.shared_lengths() if session else [], wanted or 1)
 
 
 def _reason(

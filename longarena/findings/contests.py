@@ -92,6 +92,14 @@ class Contest:
         scores = [self.board.scores(column) for column in self.columns]
         return min(len(found[row].values) for found in scores for row in rows)
 
+    @property
+    def tied_with_best(self) -> list[Row]:
+        """Who is tied with the best, if that has learnt anything."""
+        best = self.entries[0]
+        if not best.has_learnt:
+            return []
+        return [each.row for each in self.entries[1:] if self.is_tied(best.row, each.row)]
+
     def is_tied(self, one: Row, other: Row) -> bool:
         """Tell whether neither of two is better than the other beyond error."""
         return one == other or frozenset((one, other)) in self.tied
@@ -102,12 +110,18 @@ def contests(boards: Iterable[Board], compare: Compare) -> list[Contest]:
     found = []
     for of_suite in group(filter(_is_common, boards), lambda board: board.suite.name).values():
         board = max(of_suite, key=lambda each: (_breadth(each), bool(each.tuning.words)))
-        shared = _shared(board, _averaged(board))
-        sets = [shared] if len(shared) > 1 else []
-        sets += [(column,) for column in _columns(board)]
-        made = [_contest(board, columns, compare) for columns in sets]
-        found += [contest for contest in made if len(contest.entries) > 1]
+        average = average_contest(board, compare)
+        of_columns = [_contest(board, (column,), compare) for column in _columns(board)]
+        found += [average] if average else []
+        found += [contest for contest in of_columns if len(contest.entries) > 1]
     return found
+
+
+def average_contest(board: Board, compare: Compare) -> Contest | None:
+    """Compare the first average of a board's suite, as far as mechanisms have the same tasks."""
+    shared = _shared(board, _averaged(board)) if _is_common(board) else ()
+    contest = _contest(board, shared, compare) if len(shared) > 1 else None
+    return contest if contest and len(contest.entries) > 1 else None
 
 
 def tokens_per_example(run: RunRecord) -> int | None:

@@ -9,6 +9,7 @@ speeds; one that ran out of memory or time is shown with the reason.
     share of the limit = 2 Mult-Adds of the step / (its time x the machine's rate of products)
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
@@ -72,6 +73,12 @@ class CostTable:
     def common_length(self) -> int | None:
         """Return the longest length at which the Transformer was measured, which ratios need."""
         return max((length for row, length in self.costs if row == Row(BASELINE)), default=None)
+
+    def shared_lengths(self) -> list[int]:
+        """Return the lengths at which at least half as many were measured as anywhere."""
+        counts = Counter(length for _, length in self.costs)
+        most = max(counts.values(), default=0)
+        return sorted(length for length, count in counts.items() if 2 * count >= most)
 
 
 def cost_tables(measurements: Iterable[MeasureRecord]) -> list[CostTable]:

@@ -49,7 +49,7 @@ def fragments(found: Findings) -> Fragments:
     session = found.widest
     rows = {entry.row for contest in found.contests for entry in contest.entries}
     ordered = tuple(sorted(rows, key=row_order))
-    lengths = sorted({length for _, length in session.costs}) if session else [0]
+    lengths = session.shared_lengths() if session else [0]
     generation = next((table for table in found.generations if table.costs), None)
     return Fragments(
         tuple(_mechanism(row, lengths, session, generation) for row in ordered),

@@ -28,7 +28,8 @@ class ScorePanel:
 
     def measured_length(self, costs: CostTable) -> int | None:
         """Return the measured length nearest to the longest task; None if nobody was measured."""
-        lengths = {length for row, length in costs.costs if row in self.means}
+        there = {length for row, length in costs.costs if row in self.means}
+        lengths = there.intersection(costs.shared_lengths()) or there
         return nearest(lengths, max(self.lengths, default=1))
 
 

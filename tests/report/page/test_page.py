@@ -34,7 +34,7 @@ def test_an_empty_store_says_what_to_run(tmp_path):
 
 def test_the_page_says_what_was_reached_after_minutes_and_where():
     text = render(Records(runs=[run_record("linear"), run_record("transformer")]))
-    section = text.partition('<section id="minutes"')[2].partition("</section>")[0]
+    section = text.partition('<div class="minutes" id="minutes"')[2].partition("</section>")[0]
     assert re.findall(r"<button[^>]*>([^<]+)<", section) == [
         *("Mechanism", "1 min", "5 min", "20 min")
     ]
@@ -64,7 +64,7 @@ def test_html_in_a_record_is_only_text():
     assert "<img src=x" not in without_scripts
     assert "alert(1)&lt;/script&gt;" in without_scripts
     assert "{{ 7 * 7 }}" in without_scripts
-    assert len(SCRIPT.findall(text)) == 3
+    assert len(SCRIPT.findall(text)) == 5
 
 
 def test_the_data_of_the_charts_survives_the_embedding():
@@ -79,7 +79,7 @@ def test_only_the_scripts_of_the_page_may_run():
     scripts = [script for kind, script in SCRIPT.findall(text) if not kind]
     digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
     allowed = re.findall(r"sha256-([^& ]+)", policy.replace("&#39;", " "))
-    assert len(scripts) == 2
+    assert len(scripts) == 4
     assert allowed == digests
     assert "default-src &#39;none&#39;" in policy
     assert "script-src &#39;unsafe-inline" not in policy

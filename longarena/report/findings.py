@@ -80,8 +80,10 @@ class Findings:
 
     @cached_property
     def contests(self) -> list[Contest]:
-        """Who can be compared with whom on which tasks."""
-        return contests(self.boards, self.pairs)
+        """Who can be compared with whom on which tasks, but for those that a choice was about."""
+        asked = {choice.task.name for choice in self.records.choices}
+        every = contests(self.boards, self.pairs)
+        return [each for each in every if not {at.task for at in each.columns} <= asked]
 
     def pairs(self, board: Board, column: Column) -> Pairs:
         """Say by how much each comparable mechanism of a column is better than every other."""

@@ -3,8 +3,8 @@
 from report.arena import run
 from report.examples import split_score
 
-from longarena.report.findings import Findings
 from longarena.records.folder import Records
+from longarena.report.findings import Findings
 
 TOKENS = {"listops": 1000, "text": 2000, "retrieval": 4000, "image": 1024, "pathfinder": 1024}
 

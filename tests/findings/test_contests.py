@@ -46,7 +46,7 @@ def test_an_average_of_fewer_tasks_is_in_no_order_with_one_of_more():
 
 
 def test_a_task_that_few_have_does_not_keep_the_others_out():
-    scores = {name: TWO for name in ("transformer", "linear", "local", "s4d", "fnet", "mega")}
+    scores = dict.fromkeys(("transformer", "linear", "local", "s4d", "fnet", "mega"), TWO)
     scores["transformer"] = scores["linear"] = TWO | {"image": 0.4}
     first = findings(scores).contests[0]
     assert tasks(first) == ["listops", "text"]
@@ -126,8 +126,16 @@ def test_the_preset_that_compares_more_is_taken():
 
 def test_no_suite_offers_more_tasks_than_one_can_choose_from():
     own = [
-        run.model_copy(update={"fingerprint": f"{number:016}", "recipe": run.recipe.model_copy(
-            update={"task": run.recipe.task.model_copy(update={"name": f"mine:Task{number}"})})})
+        run.model_copy(
+            update={
+                "fingerprint": f"{number:016}",
+                "recipe": run.recipe.model_copy(
+                    update={
+                        "task": run.recipe.task.model_copy(update={"name": f"mine:Task{number}"})
+                    }
+                ),
+            }
+        )
         for number in range(MAX_COLUMNS + 3)
         for run in runs({"transformer": {"listops": 0.3}, "linear": {"listops": 0.4}})
     ]

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from longarena import tasks
 from longarena.attention.cards import CARDS
 from longarena.findings.changes import sweep_command
 from longarena.findings.contests import Contest, Gap, Why
 from longarena.findings.scores import group
+from longarena.recipes.presets import mixers_of
 from longarena.report.formatting import card, many, row_name, task_word
 
 MOST_NAMES = 5
@@ -32,18 +34,19 @@ class Missing:
 def missing(contest: Contest) -> Missing:
     """Say what a contest lacks."""
     there = {row.mixer for row in (*contest.absent, *(each.row for each in contest.entries))}
-    tasks, num_others = _other_tasks(contest), len(CARDS.keys() - there)
+    others, able = _other_tasks(contest), _able(contest)
     gaps = [gap for found in contest.absent.values() for gap in found]
-    lacks = [f"not run here: {num_others} of {len(CARDS)} mechanisms"] if num_others else []
-    if tasks:
-        lacks.append(f"too few have a comparable score on {names([*map(task_word, tasks)])}")
+    num_others = len(set(able) - there)
+    lacks = [f"not run here: {num_others} of {len(able)} mechanisms"] if num_others else []
+    if others:
+        lacks.append(f"too few have a comparable score on {names([*map(task_word, others)])}")
     if not lacks and any(gap.why == "not run" for gap in gaps):
         lacks = [f"{many(len(contest.absent), 'mechanism')} cannot be compared yet"]
     words = "; ".join(lacks)
     return Missing(
         tuple(Absent(row_name(row), _why(contest, found)) for row, found in contest.absent.items()),
         words[:1].upper() + words[1:],
-        (_command(contest, tasks) or "") if words else "",
+        (_command(contest, others) or "") if words else "",
     )
 
 
@@ -58,6 +61,12 @@ def names(titles: Sequence[str]) -> str:
         shown = [*shown[:MOST_NAMES], f"{len(shown) - MOST_NAMES} others"]
     *rest, last = shown
     return f"{', '.join(rest)} and {last}" if rest else last
+
+
+def _able(contest: Contest) -> list[str]:
+    """List the mechanisms of the table that could take part; of a foreign task nobody knows."""
+    task = contest.columns[0].task
+    return mixers_of(contest.board.preset, task) if task in tasks.TASKS else []
 
 
 def _other_tasks(contest: Contest) -> list[str]:
@@ -76,7 +85,7 @@ def _why(contest: Contest, gaps: Sequence[Gap]) -> str:
     words: dict[Why, str] = {
         "not run": "not run on",
         "diverged": "diverged on",
-        "too large": f"more than {suite.parameter_budget:.2f} times the parameters of the {base} on",
+        "too large": f"over {suite.parameter_budget:.2f} times the parameters of the {base} on",
         "no baseline": f"no {base} to compare its size with on",
     }
     by_reason = group(gaps, lambda gap: gap.why)

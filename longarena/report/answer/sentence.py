@@ -106,7 +106,9 @@ class _Speech:
 
     def ranked(self) -> tuple[Told, ...]:
         """Give the reason for every place."""
-        return tuple(self._told(place.entry.row, self._reason(place)) for place in self.found.places)
+        return tuple(
+            self._told(place.entry.row, self._reason(place)) for place in self.found.places
+        )
 
     def aside(self) -> tuple[Told, ...]:
         """Say why others were set aside."""

@@ -41,6 +41,8 @@ TIME = (
     "datum.value / 3600 + ' h'"
 )
 
+# on a phone there is room for the names of the front alone
+IS_NAMED = "width < 420 && datum.is_front === false ? 0 : 1"
 LEGEND_COLUMNS = alt.ExprRef("width < 420 ? 2 : 4")
 MUTED, INK, RULE, THIN = "#585c64", "#1b1d21", "#e3e3de", "#8a8f98"
 CONFIG = {
@@ -193,10 +195,12 @@ def name_dots(plot: Plot, points: list[Point]) -> list[Point]:
             Dot(*plot.pixels(point), radius, str(point["mixer"]))
             for point, radius in zip(panel, radii, strict=True)
         ]
-        line = [plot.pixels(point) for point in on_front(plot.frame, panel)]
+        best = on_front(plot.frame, panel)
+        line = [plot.pixels(point) for point in best]
         for point, spot in zip(panel, around(dots, (WIDTH, HEIGHT), line), strict=True):
             offset = _offset(float(point["x"]), spot.dx, spot.dy, spot.leader_end)
-            placed.append(point | offset | {"side": spot.side, "is_moved": spot.is_away})
+            marks: Point = {"is_moved": spot.is_away, "is_front": point in best}
+            placed.append(point | offset | {"side": spot.side} | marks)
     return placed
 
 
@@ -276,6 +280,7 @@ def _names(plot: Plot) -> alt.Chart:
         baseline="middle",
         dx=alt.ExprRef("datum.dx"),
         dy=alt.ExprRef("datum.dy"),
+        opacity=alt.ExprRef(IS_NAMED),
     )
     named: alt.Chart = text.encode(_x(plot, "name_x"), _y(plot), text="mixer:N")
     return named
@@ -286,6 +291,7 @@ def _leaders(plot: Plot) -> alt.Chart:
     rule = _layer("leaders").mark_rule(
         color=THIN,
         strokeWidth=0.6,
+        opacity=alt.ExprRef(IS_NAMED),
         x2Offset=alt.ExprRef("datum.to_x"),
         y2Offset=alt.ExprRef("datum.to_y"),
     )

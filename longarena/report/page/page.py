@@ -20,7 +20,7 @@ from longarena.data.files import write_atomically
 from longarena.findings.costs import CostTable
 from longarena.records.folder import Records
 from longarena.report import formatting
-from longarena.report.charts import draw_charts
+from longarena.report.charts import CHARTS, SUITE_CHARTS, draw_charts
 from longarena.report.charts.chart import Chart
 from longarena.report.findings import Findings
 from longarena.report.links import RunLine
@@ -41,6 +41,7 @@ from longarena.report.tables.costs import (
 )
 from longarena.report.tables.counts import session_counts
 from longarena.report.tables.families import family_table
+from longarena.report.tables.kind import COMPARE
 from longarena.report.tables.published import published_tables
 from longarena.report.tables.runs import failure_tables, run_tables
 from longarena.report.tables.tuning import tuning_tables
@@ -48,8 +49,9 @@ from longarena.table.table import Table, distinct
 
 Choices = list[tuple[str, str]]
 COSTS = (speed_table, memory_table, prediction_table, growth_table, limit_table)
-# the chart that stands above all others, and those beside the costs
-PICTURE, COST_CHARTS = "picture", ("speed", "memory", "generation", "spans")
+# this chart follows the answer; those of the suites are in their tabs
+PICTURE = "picture"
+OTHER_CHARTS = [name for name in CHARTS if name not in (PICTURE, *SUITE_CHARTS)]
 SCRIPTS = ("tabs.js", "answer.js", "page.js")
 # how many mechanisms of the answer stand open
 NUM_OPEN = 5
@@ -85,10 +87,9 @@ def render(records: Records) -> str:
 
 def render_findings(found: Findings, refresh_seconds: int | None = None) -> str:
     """Return the main page."""
-    (picture,), charts = draw_charts(found, [PICTURE]) or [None], draw_charts(found, COST_CHARTS)
+    pictures, charts = draw_charts(found, [PICTURE]), draw_charts(found, OTHER_CHARTS)
     of_suites, tables = suite_charts(found), _tables(found)
-    drawn = [*charts, *(chart for each in of_suites.values() for chart in each)]
-    drawn += [picture] if picture else []
+    drawn = [*pictures, *charts, *(chart for each in of_suites.values() for chart in each)]
     scripts = [*([vega()] if drawn else []), *map(asset, SCRIPTS)]
     page = environment().get_template("page.html")
     return page.render(
@@ -96,16 +97,17 @@ def render_findings(found: Findings, refresh_seconds: int | None = None) -> str:
         **tables,
         refresh_seconds=refresh_seconds,
         filters=_filters(found.lines),
-        picture=picture,
+        pictures=pictures,
         charts=charts,
         suite_charts=of_suites,
         specifications={chart.name: chart.spec for chart in drawn},
         gallery=_gallery(),
         samples=_samples(),
         unreadable=sorted(found.records.unreadable.items()),
-        sections=_sections(found, picture, charts, tables),
+        sections=_sections(found, pictures, charts, tables),
         shown=NUM_OPEN,
         matters=MATTERS,
+        compare=COMPARE,
         scripts=[Markup(script) for script in scripts],
         policy=policy(scripts),
     )
@@ -193,12 +195,12 @@ def _filters(lines: list[RunLine]) -> dict[str, Choices]:
 
 
 def _sections(
-    found: Findings, picture: Chart | None, charts: list[Chart], tables: Mapping[str, object]
+    found: Findings, pictures: list[Chart], charts: list[Chart], tables: Mapping[str, object]
 ) -> list[tuple[str, str]]:
     """List the sections that this page has, by their ids."""
     every = {
         ("answer", "The answer"): found.every,
-        ("picture", "Scores against speed"): picture,
+        ("picture", "Scores against speed"): pictures,
         ("leaderboard", "Leaderboard"): found.lines,
         ("tuning", "Tuning"): tables["tuning"],
         ("costs", "Speed and memory"): found.costs,

@@ -58,7 +58,9 @@ def suite_charts(found: Findings) -> dict[str, list[Chart]]:
 def untried(views: Sequence[SuiteView]) -> list[Untried]:
     """List the suites without any result."""
     there = [view.suite for view in views]
-    return [Untried(suite.title, _command(suite)) for suite in SUITES.values() if suite not in there]
+    return [
+        Untried(suite.title, _command(suite)) for suite in SUITES.values() if suite not in there
+    ]
 
 
 def _command(suite: Suite) -> str:

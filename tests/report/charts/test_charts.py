@@ -60,10 +60,10 @@ def test_the_picture_marks_what_no_other_beats_in_accuracy_and_speed():
 
 def test_the_picture_takes_speed_at_the_length_of_the_task_and_says_so():
     long = {"tokens_per_second": 1900 * 41.5 * RUNS[0].recipe.batch_size}
-    runs = [
-        run.model_copy(update={"metrics": run.metrics.model_copy(update=long)}) for run in RUNS
+    runs = [run.model_copy(update={"metrics": run.metrics.model_copy(update=long)}) for run in RUNS]
+    short = [
+        run_record(run.recipe.model.mixer, sets=["task.max_length=128"], variant="") for run in RUNS
     ]
-    short = [run_record(run.recipe.model.mixer, sets=["task.max_length=128"], variant="") for run in RUNS]
     spec = draw([*runs, *short], MEASUREMENTS)["picture"]
     assert sorted(zip(values(spec, "panel"), values(spec, "x"), strict=True)) == [
         *((0, 4.0), (0, 5.0)),

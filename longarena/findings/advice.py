@@ -99,7 +99,7 @@ def _at_chance(record: RunRecord) -> Iterator[Advice]:
         yield _set("learned positions instead of fixed ones", "model.positions", "learned")
     rates = ",".join(f"{_round(recipe.optimiser.rate * factor):g}" for factor in TUNED_RATES)
     tune = ("--tune", f"optimiser.rate={rates}")
-    yield from _run("a search over rates", sweep_command(recipe, *tune, varied="optimiser.rate"))
+    yield from _run("a search over rates", sweep_command(recipe, *tune, varied={"optimiser.rate"}))
 
 
 def _other_rate(recipe: Recipe, late: LateTraining) -> Iterator[Advice]:

@@ -90,6 +90,10 @@ class Board:
         """Whether the preset is meant for all mechanisms, so that results can be compared."""
         return self.preset not in INDIVIDUAL
 
+    def scores(self, column: Column) -> dict[Row, Score]:
+        """Return the comparable scores of a column."""
+        return {line.row: line.scores[column] for line in self.comparable if column in line.scores}
+
     def best(self, column: Column) -> float | None:
         """Return the best comparable mean of a column."""
         means = self._means(column)
@@ -133,7 +137,7 @@ class Board:
         return metrics.pop() if len(metrics) == 1 else None
 
     def _means(self, column: Column) -> list[float]:
-        scores = [line.scores[column] for line in self.comparable if column in line.scores]
+        scores = self.scores(column).values()
         return [score.mean for score in scores if score.mean is not None]
 
 

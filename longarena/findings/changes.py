@@ -91,17 +91,25 @@ def command(recipe: Recipe, machine: Machine | None = None) -> str | None:
     return shlex.join(words)
 
 
-def sweep_command(recipe: Recipe, *options: str, varied: str = "") -> str | None:
+def sweep_command(
+    recipe: Recipe,
+    *options: str,
+    varied: Collection[str] = (),
+    tasks: str = "",
+    mixers: str = "",
+) -> str | None:
     """Write the command that sweeps around a recipe; None if only Python can build it.
 
-    The options say what the runs differ in; the key that they vary is set by them alone.
+    The options say what the runs differ in; the keys that they vary are set by them alone. By
+    default the task and the mixer are those of the recipe.
     """
     changed = _changed(recipe)
     if changed is None:
         return None
-    words = ["longarena", "sweep", "--tasks", recipe.task.name, "--mixers", recipe.model.mixer]
-    sets = _sets({key: value for key, value in changed.items() if key != varied})
-    return shlex.join([*words, "--preset", recipe.preset, *options, *sets])
+    words = ["longarena", "sweep", "--tasks", tasks or recipe.task.name]
+    words += ["--mixers", mixers or recipe.model.mixer, "--preset", recipe.preset]
+    sets = _sets({key: value for key, value in changed.items() if key not in varied})
+    return shlex.join([*words, *options, *sets])
 
 
 def _changed(recipe: Recipe) -> dict[str, Value] | None:

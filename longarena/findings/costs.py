@@ -9,6 +9,7 @@ speeds; one that ran out of memory or time is shown with the reason.
     share of the limit = 2 Mult-Adds of the step / (its time x the machine's rate of products)
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
@@ -73,12 +74,39 @@ class CostTable:
         """Return the longest length at which the Transformer was measured, which ratios need."""
         return max((length for row, length in self.costs if row == Row(BASELINE)), default=None)
 
+    def shared_lengths(self) -> list[int]:
+        """Return the lengths at which at least half as many were measured as anywhere."""
+        counts = Counter(length for _, length in self.costs)
+        most = max(counts.values(), default=0)
+        return sorted(length for length, count in counts.items() if 2 * count >= most)
+
 
 def cost_tables(measurements: Iterable[MeasureRecord]) -> list[CostTable]:
     """Tabulate what was measured, the latest session first."""
     groups = group(measurements, lambda m: (m.session, m.machine, m.batch_size, _sizes(m.model)))
     tables = [_cost_table(records) for records in groups.values()]
     return sorted(tables, key=lambda table: table.finished_at, reverse=True)
+
+
+def widest(tables: Iterable[CostTable]) -> CostTable | None:
+    """Return the session with the most mechanisms, then the most lengths; None if there is none.
+
+    Of several alike the first is taken.
+    """
+    return max((table for table in tables if table.costs), key=_width, default=None)
+
+
+def _width(table: CostTable) -> tuple[int, int]:
+    return len({row for row, _ in table.costs}), len(table.costs)
+
+
+def nearest(lengths: Iterable[int], wanted: float) -> int | None:
+    """Return the length that is nearest to a wanted one, as a ratio; None if there is none.
+
+    >>> nearest([1024, 4096, 16384], 3000), nearest([1024, 4096], 2048), nearest([], 100)
+    (4096, 4096, None)
+    """
+    return min(lengths, key=lambda n: (max(n / wanted, wanted / n), -n), default=None)
 
 
 def _sizes(model: ModelConfig) -> str:

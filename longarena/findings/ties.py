@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
 
 from longarena.findings.comparison import AnsweredRun, contestant
-from longarena.findings.differences import CONFIDENCE, Difference, behind_best
+from longarena.findings.differences import CONFIDENCE, Difference, differences
 from longarena.findings.scores import Row, Score, score_table
 from longarena.records.answers import Answers
 from longarena.records.record import RunRecord
 
 ReadAnswers = Callable[[RunRecord], Answers | None]
+# pairs[a][b] says by how much a is better than b
+Pairs = Mapping[Row, Mapping[Row, Difference]]
 
 
 def standings(runs: Sequence[RunRecord], read: ReadAnswers) -> dict[str, str]:
@@ -37,10 +39,11 @@ def standings(runs: Sequence[RunRecord], read: ReadAnswers) -> dict[str, str]:
 
 def ties(scores: Mapping[Row, Score], read: ReadAnswers) -> frozenset[Row]:
     """Return the rows that are tied with the best of some comparable scores, without the best."""
-    return frozenset(row for row, each in behind(scores, read).items() if each.is_tie)
+    found = behind(scores, lambda: pairs(scores, read))
+    return frozenset(row for row, each in found.items() if each.is_tie)
 
 
-def behind(scores: Mapping[Row, Score], read: ReadAnswers) -> dict[Row, Difference]:
+def behind(scores: Mapping[Row, Score], compare: Callable[[], Pairs]) -> dict[Row, Difference]:
     """Say by how much the best of some comparable scores is better than each of the others.
 
     Where the best is not better than an answer without a model, nobody is compared with it.
@@ -52,12 +55,18 @@ def behind(scores: Mapping[Row, Score], read: ReadAnswers) -> dict[Row, Differen
     best = next(row for row in means if means[row] == metric.best(list(means.values())))
     if not scores[best].is_above_level:
         return {}
-    known = {row: scores[row] for row in means}
-    found = _by_answers(known, read) or _by_errors(known, best)
-    return {row: each for row, each in found.items() if row != best}
+    return {row: each for row, each in compare()[best].items() if row != best}
 
 
-def _by_answers(scores: Mapping[Row, Score], read: ReadAnswers) -> dict[Row, Difference] | None:
+def pairs(scores: Mapping[Row, Score], read: ReadAnswers) -> Pairs:
+    """Say by how much each of some comparable scores is better than every other."""
+    known = {row: score for row, score in scores.items() if score.mean is not None}
+    if not known:
+        return {}
+    return _by_answers(known, read) or _by_errors(known)
+
+
+def _by_answers(scores: Mapping[Row, Score], read: ReadAnswers) -> Pairs | None:
     """Compare example by example; None if some answers are not there, or are to other examples."""
     contestants = []
     for score in scores.values():
@@ -70,16 +79,23 @@ def _by_answers(scores: Mapping[Row, Score], read: ReadAnswers) -> dict[Row, Dif
     if len({each.scores.shape[1] for each in contestants}) != 1:
         return None
     better = next(iter(scores.values())).metric.better
-    return dict(zip(scores, behind_best(contestants, better), strict=True))
+    return {
+        row: {other: each.better_by(better) for other, each in zip(scores, found, strict=True)}
+        for row, found in zip(scores, differences(contestants), strict=True)
+    }
 
 
-def _by_errors(scores: Mapping[Row, Score], best: Row) -> dict[Row, Difference]:
+def _by_errors(scores: Mapping[Row, Score]) -> Pairs:
     """Compare by the standard errors of the scores alone."""
     num_pairs = math.comb(len(scores), 2)
-    quantile = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / num_pairs)
-    top, found = scores[best], {}
-    for row, score in scores.items():
-        apart = (top.mean or 0.0) - (score.mean or 0.0)
-        reach = quantile * math.hypot(top.error, score.error)
-        found[row] = Difference(apart, apart - reach, apart + reach).better_by(top.metric.better)
-    return found
+    quantile = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / max(1, num_pairs))
+
+    def difference(one: Score, other: Score) -> Difference:
+        apart = (one.mean or 0.0) - (other.mean or 0.0)
+        reach = 0.0 if one is other else quantile * math.hypot(one.error, other.error)
+        return Difference(apart, apart - reach, apart + reach).better_by(one.metric.better)
+
+    return {
+        row: {other: difference(score, scores[other]) for other in scores}
+        for row, score in scores.items()
+    }

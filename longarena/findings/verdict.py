@@ -60,15 +60,15 @@ def _cost(record: ChoiceRecord, taken: Entrant) -> Iterator[str]:
         return
     speed, memory = speed_ratio(record, taken), memory_ratio(record, taken)
     if speed is not None:
-        yield f"{_times(speed)} {at}"
+        yield f"{times(speed)} {at}"
     if memory is not None and not 1 / SAME_MEMORY < memory < SAME_MEMORY:
         yield f"with {memory:.2g} times the memory"
 
 
-def _times(ratio: float) -> str:
+def times(ratio: float) -> str:
     """Write a ratio of speeds.
 
-    >>> _times(3.14), _times(0.5), _times(1.02)
+    >>> times(3.14), times(0.5), times(1.02)
     ('3.1 times as fast', '2.0 times as slow', 'as fast')
     """
     if 1 / SAME_SPEED < ratio < SAME_SPEED:

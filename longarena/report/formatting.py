@@ -105,6 +105,16 @@ def length_name(length: int) -> str:
     return f"{length / KILO:g}K" if length % 256 == 0 and length >= KILO else str(length)
 
 
+def range_name(numbers: Iterable[int]) -> str:
+    """Write the least and the greatest of some numbers; nothing if there are none.
+
+    >>> range_name([1024, 71, 256]), range_name([512, 512]), range_name([])
+    ('71 to 1,024', '512', '')
+    """
+    found = sorted(numbers)
+    return " to ".join(f"{end:,}" for end in dict.fromkeys((*found[:1], *found[-1:])))
+
+
 def bytes_name(count: float) -> str:
     """Write a number of bytes with three digits.
 

@@ -58,4 +58,5 @@ class _Showable:
 
 def _all(records: Records) -> list[Record]:
     runs: list[Record] = [*records.runs, *records.failures, *records.tunings]
-    return [*runs, *records.measurements, *records.generations, *records.spans]
+    costs: list[Record] = [*records.measurements, *records.generations]
+    return [*runs, *costs, *records.spans, *records.choices]

@@ -18,7 +18,7 @@ from typing import Literal
 Better = Literal["more", "less"]
 # a name or an id heads its row; formulas and remarks are texts that may be broken into lines
 Kind = Literal["name", "id", "text", "number", "formula", "remark"]
-Tone = Literal["", "failed", "over", "partial", "changes"]
+Tone = Literal["", "failed", "over", "partial", "changes", "tied"]
 # what a column is for: an average of others, the first of a group, somebody else's numbers
 Role = Literal["", "average", "first", "theirs"]
 

@@ -49,11 +49,13 @@ def open_page(chromium, written):
     """Open the page of some records, and see that it stayed quiet to the end."""
     contexts, complaints = [], []
 
-    def open_(records, width=1280, scheme="light", has_charts=True):
+    def open_(records, width=1280, scheme="light", has_charts=True, address="", **options):
         path = written(records)
         own = (path.parent.as_uri(), "data:")
         context = chromium.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            **options,
         )
         contexts.append(context)
         page = context.new_page()
@@ -63,7 +65,7 @@ def open_page(chromium, written):
         page.on("request", lambda r: r.url.startswith(own) or complaints.append(r.url))
         if not has_charts:
             page.add_init_script(NO_CHARTS)
-        page.goto(path.as_uri())
+        page.goto(path.as_uri() + address)
         if has_charts:
             page.wait_for_function(ALL_DRAWN)
         return page

@@ -28,7 +28,7 @@ def test_a_preset_is_chosen(open_tables):
     page = open_tables(arena())
     assert page.locator(".board:visible").count() == 2
     choose(page, "preset", "quick")
-    assert page.locator(".board:visible h3").all_inner_texts() == ["Long Range Arena, preset quick"]
+    assert page.locator(".board:visible h4").all_inner_texts() == ["Long Range Arena, preset quick"]
     num_quick = sum(record.recipe.preset == "quick" for record in arena().runs)
     assert page.locator("#table-runs tbody tr:visible").count() == num_quick
     assert page.locator("[role=status]").inner_text() == f"{num_quick} of {len(arena().runs)} runs"
@@ -42,7 +42,7 @@ def test_a_task_is_chosen_and_the_others_leave_with_their_averages(open_tables):
         page.locator("#table-scores-arena-small tfoot tr").first.locator("td:visible").count() == 1
     )
     assert page.locator(".board[data-preset=quick]").is_hidden()
-    assert page.locator(".race:visible h3").all_inner_texts() == ["Image (CIFAR-10, grey pixels)"]
+    assert page.locator(".race:visible h5").all_inner_texts() == ["Image (CIFAR-10, grey pixels)"]
     rows = shown(page, "#table-runs tbody tr")
     assert set(rows.evaluate_all("rows => rows.map((row) => row.dataset.task)")) == {"image"}
 

@@ -115,8 +115,8 @@ def test_the_first_tab_offers_to_skip_to_the_results(open_tables):
 def test_links_of_the_contents_lead_to_sections(open_tables):
     page = open_tables(RECORDS)
     targets = page.locator("nav a").evaluate_all("links => links.map((a) => a.hash)")
-    sections = ["leaderboard", "costs", "charts", "minutes", "families", "beside", "published"]
-    assert targets == [f"#{name}" for name in (*sections, "runs", "gallery", "tasks")]
+    sections = ["answer", "picture", "leaderboard", "costs", "charts", "families", "beside"]
+    assert targets == [f"#{name}" for name in (*sections, "published", "runs", "gallery", "tasks")]
     assert all(page.locator(target).count() == 1 for target in targets)
 
 

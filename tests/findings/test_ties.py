@@ -1,6 +1,7 @@
 """A leaderboard marks what cannot be told from the best of its column."""
 
 import numpy as np
+from findings.contestants import findings
 from findings.test_comparison import EXAMPLES, answered
 from report.examples import run_record
 
@@ -78,3 +79,18 @@ def test_runs_are_told_how_they_stand():
     assert sorted(found.values()) == ["best", "tied"]
     assert FOUND["local"][0].id not in found
     assert standings(records[:1], lambda _: None) == {}
+
+
+def test_ties_of_averages_are_marked_over_the_same_tasks_alone():
+    two = {"listops": 0.4, "text": 0.7}
+    near, far = {"listops": 0.39, "text": 0.69}, {"listops": 0.2, "text": 0.6}
+    scores = {"transformer": two, "linear": near, "local": far, "fnet": {"text": 0.7}}
+    (table, *_) = score_tables(findings(scores))
+    average = [column.title for column in table.columns].index("Average")
+    notes = {row.cells[0].text: row.cells[average].note for row in table.rows}
+    assert notes == {
+        "Transformer": "2 of 5 tasks",
+        "Linear Transformer": "2 of 5 tasks, tied",
+        "Local Attention": "2 of 5 tasks",
+        "FNet": "1 of 5 tasks",
+    }

@@ -1,6 +1,7 @@
 """The answer of a choice on the page and among the tables."""
 
 from choose.choices import choice, finalist, scoring, usual
+from report.examples import run_record
 
 from longarena.records.folder import Records, read_records, record_path, write_record
 from longarena.report.findings import Findings
@@ -57,6 +58,12 @@ def test_the_page_answers_first_and_says_what_to_type():
     assert "longarena train listops local" in page
     assert "longarena.preset(&#34;listops&#34;" in page
     assert 'id="answer"' not in render(Records())
+
+
+def test_what_a_choice_was_about_is_not_answered_twice():
+    runs = [run_record("transformer", accuracy=0.3), run_record("linear", accuracy=0.5)]
+    assert Findings.of(Records(runs=runs)).contests
+    assert Findings.of(Records(runs=runs, choices=[usual()])).contests == []
 
 
 def test_a_choice_of_nothing_is_shown_without_a_command():

@@ -11,12 +11,12 @@ from longarena.report.charts import draw_charts
 from longarena.report.findings import Findings
 from longarena.report.page.environment import environment
 from longarena.report.page.page import render
+from longarena.report.page.suites import suite_views
 from longarena.report.tables.beside import beside_scores
-from longarena.report.tables.scores import board_tables, score_tables
+from longarena.report.tables.scores import score_tables
 from longarena.table.latex import latex
 
 CARD = MixerCard(name="mine:Own", title="My <own>", family="kernels", colour="#123456")
-NO_FILTERS = {"preset": [], "task": [], "family": []}
 
 
 @pytest.fixture
@@ -53,8 +53,9 @@ def test_a_score_stands_beside_the_one_of_the_authors(found):
 
 
 def test_the_page_says_so_too(found):
-    template = environment().get_template("leaderboard.html")
-    section = template.render(boards=board_tables(found), filters=NO_FILTERS, failures=[])
+    template = environment().get_template("suite.html")
+    (view,) = suite_views(found)
+    section = template.module.suite(view, [], is_first=True)
     assert "not which one is better" in section
     assert "was run in the column to compare with" not in section
 

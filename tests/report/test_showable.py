@@ -1,6 +1,7 @@
 """There is a page for any records; one that cannot be shown is named on it."""
 
 import pytest
+from choose.choices import usual
 from records.test_folder import record
 from report.examples import measure_record
 
@@ -25,6 +26,11 @@ def test_those_that_cannot_be_shown_are_found_and_named():
     assert found == [f"run-{i}" for i in range(9) if i not in (3, 6)]
     assert {str(path) for path in kept.unreadable} == {"run/run-3", "run/run-6"}
     assert set(kept.unreadable.values()) == {"cannot be shown: none of these"}
+
+
+def test_choices_stay_when_something_is_left_out():
+    some = Records(runs=records(4).runs, choices=[usual()])
+    assert shown(some, made)[1].choices == [usual()]
 
 
 def test_records_that_fail_only_together_are_shown_without_the_last_of_them():

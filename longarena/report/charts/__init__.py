@@ -108,12 +108,16 @@ CHARTS: Mapping[str, ChartKind] = {
 }
 
 
-def draw_charts(found: Findings, names: Iterable[str] = CHARTS) -> list[Chart]:
+# what a suite has of its own; the others are of all records
+SUITE_CHARTS = ("curves", "minutes", "state", "pairs", "depths", "translation")
+
+
+def draw_charts(found: Findings, names: Iterable[str] = CHARTS, suffix: str = "") -> list[Chart]:
     """Draw the charts of some names that the findings suffice for."""
     kinds = {name: CHARTS[name] for name in names}
     drawn = {name: kind.draw(found) for name, kind in kinds.items()}
     return [
-        Chart(name, kinds[name].title, kinds[name].caption, spec)
+        Chart(f"{name}{suffix}", kinds[name].title, kinds[name].caption, spec)
         for name, spec in drawn.items()
         if spec
     ]

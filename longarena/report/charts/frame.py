@@ -6,10 +6,11 @@ Choice: names stand beside lines and dots, with a thin line to a name that had t
         a mechanism fades the others.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import altair as alt
 
@@ -40,6 +41,8 @@ TIME = (
     "datum.value / 3600 + ' h'"
 )
 
+# on a phone there is room for the names of the front alone
+IS_NAMED = "width < 420 && datum.is_front === false ? 0 : 1"
 LEGEND_COLUMNS = alt.ExprRef("width < 420 ? 2 : 4")
 MUTED, INK, RULE, THIN = "#585c64", "#1b1d21", "#e3e3de", "#8a8f98"
 CONFIG = {
@@ -67,7 +70,7 @@ class Frame:
     chart. In the panels that are `turned`, y grows downwards, because less of it is better. Where x
     is a time, it is given in seconds and written in the unit that suits it. `area_title` says what
     the area of a dot is; the Pareto front takes more of x for better, or less of it where
-    `is_x_less`.
+    `is_x_less`. Where `x_titles` has one for each panel, these name the axis.
     """
 
     cards: Mapping[str, MixerCard]
@@ -81,6 +84,7 @@ class Frame:
     turned: Sequence[int] = ()
     area_title: str = "peak memory, MiB"
     is_x_less: bool = False
+    x_titles: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -191,10 +195,12 @@ def name_dots(plot: Plot, points: list[Point]) -> list[Point]:
             Dot(*plot.pixels(point), radius, str(point["mixer"]))
             for point, radius in zip(panel, radii, strict=True)
         ]
-        line = [plot.pixels(point) for point in on_front(plot.frame, panel)]
+        best = on_front(plot.frame, panel)
+        line = [plot.pixels(point) for point in best]
         for point, spot in zip(panel, around(dots, (WIDTH, HEIGHT), line), strict=True):
             offset = _offset(float(point["x"]), spot.dx, spot.dy, spot.leader_end)
-            placed.append(point | offset | {"side": spot.side, "is_moved": spot.is_away})
+            marks: Point = {"is_moved": spot.is_away, "is_front": point in best}
+            placed.append(point | offset | {"side": spot.side} | marks)
     return placed
 
 
@@ -219,12 +225,22 @@ def _finish(plot: Plot, layers: list[alt.Chart], datasets: dict[str, list[Point]
         )
         panel = alt.param(name="panel", value=0, bind=choice)
     chart = alt.layer(*layers).add_params(panel).properties(width="container", height=HEIGHT)
-    spec: Spec = chart.to_dict()
+    spec = chart.to_dict()
+    if plot.frame.x_titles:
+        _title_by_panel(spec, plot.frame.x_titles)
     cards = plot.frame.cards
     points = [
         point | {"family": hue(cards[str(point["mixer"])]).name} for point in datasets["points"]
     ]
     return spec | {"datasets": datasets | {"points": points}, "config": CONFIG}
+
+
+def _title_by_panel(spec: dict[str, Any], titles: Sequence[str]) -> None:
+    """Name the axis by the panel that is shown, which Vega-Lite can and Altair does not know."""
+    for layer in spec["layer"]:
+        if "x" in layer["encoding"]:
+            title = {"expr": f"{json.dumps(list(titles))}[panel]"}
+            layer["encoding"]["x"]["axis"]["title"] = title
 
 
 def _layer(dataset: str) -> alt.Chart:
@@ -264,6 +280,7 @@ def _names(plot: Plot) -> alt.Chart:
         baseline="middle",
         dx=alt.ExprRef("datum.dx"),
         dy=alt.ExprRef("datum.dy"),
+        opacity=alt.ExprRef(IS_NAMED),
     )
     named: alt.Chart = text.encode(_x(plot, "name_x"), _y(plot), text="mixer:N")
     return named
@@ -274,6 +291,7 @@ def _leaders(plot: Plot) -> alt.Chart:
     rule = _layer("leaders").mark_rule(
         color=THIN,
         strokeWidth=0.6,
+        opacity=alt.ExprRef(IS_NAMED),
         x2Offset=alt.ExprRef("datum.to_x"),
         y2Offset=alt.ExprRef("datum.to_y"),
     )

@@ -1,12 +1,13 @@
 """The vertical axis of the picture: averages of the leaderboards, then one column after another."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from longarena.findings.boards import Board, has_own_data
-from longarena.findings.costs import CostTable
-from longarena.findings.scores import Column, Row, ScoreTable
+from longarena.findings.contests import tokens_per_example
+from longarena.findings.costs import CostTable, nearest
+from longarena.findings.scores import Column, Row, Score, ScoreTable
 from longarena.report.findings import Findings
 from longarena.report.formatting import column_name, tuned
 from longarena.tracks.metric import Metric
@@ -14,16 +15,22 @@ from longarena.tracks.metric import Metric
 
 @dataclass(frozen=True)
 class ScorePanel:
-    """Mean scores that may be compared, and the score of an answer without a model."""
+    """Mean scores that may be compared, and the score of an answer without a model.
+
+    `lengths` are the tokens of an average example, task by task, where that is known.
+    """
 
     title: str
     means: Mapping[Row, float]
     level: float
     metric: Metric
+    lengths: Sequence[int]
 
-    def has_any(self, costs: CostTable, length: int) -> bool:
-        """Tell whether any of the mechanisms was measured at a length."""
-        return any((row, length) in costs.costs for row in self.means)
+    def measured_length(self, costs: CostTable) -> int | None:
+        """Return the measured length nearest to the longest task; None if nobody was measured."""
+        there = {length for row, length in costs.costs if row in self.means}
+        lengths = there.intersection(costs.shared_lengths()) or there
+        return nearest(lengths, max(self.lengths, default=1))
 
 
 def score_panels(found: Findings) -> list[ScorePanel]:
@@ -52,14 +59,22 @@ def _average(board: Board) -> ScorePanel | None:
         means={row: each.mean for row, each in found.items() if each.num_tasks == most},
         level=fmean(board.level(column) for column in own),
         metric=metric,
+        lengths=[length for column in own for length in _lengths(board.scores(column).values())],
     )
 
 
 def _column(scores: ScoreTable, column: Column) -> ScorePanel:
-    found = {row: score.mean for (row, at), score in scores.scores.items() if at == column}
+    found = {row: score for (row, at), score in scores.scores.items() if at == column}
     return ScorePanel(
         title=column_name(column, scores.columns),
-        means={row: mean for row, mean in found.items() if mean is not None},
+        means={row: score.mean for row, score in found.items() if score.mean is not None},
         level=scores.level(column),
         metric=column.metric,
+        lengths=_lengths(found.values()),
     )
+
+
+def _lengths(scores: Iterable[Score]) -> list[int]:
+    """Return the tokens of an average example of one task, in a list if they are known."""
+    lengths = (tokens_per_example(score.runs[0]) for score in scores)
+    return [length for length in lengths if length][:1]

@@ -2,40 +2,57 @@
 
 Choice: a list at the chart chooses what goes upwards (a panel): the averages over tasks first, as
         in the paper, then column after column.
-Choice: speed is that at the longest length that the Transformer was measured at, where an efficient
-        mechanism has to show what it is for.
+Choice: speed is that at the measured length nearest to the longest task of the panel, so that it
+        belongs to the scores; the axis names both lengths.
 Choice: up is better. Where less is better, the axis is turned around.
 """
 
 import math
+from dataclasses import replace
 
 from longarena.findings.costs import CostTable
 from longarena.report.charts.frame import MEBI, Frame, Point, Spec, draw_dots
 from longarena.report.charts.panels import ScorePanel, score_panels
 from longarena.report.findings import Findings
-from longarena.report.formatting import length_name, metric_name, row_name, scores_name
+from longarena.report.formatting import (
+    length_name,
+    metric_name,
+    range_name,
+    row_name,
+    scores_name,
+)
+
+SPEED = "training steps per second"
 
 
 def draw_picture(found: Findings) -> Spec | None:
     """Draw the mechanisms that have both a score and a speed."""
-    costs = found.measured
+    costs = found.widest
     if costs is None:
         return None
-    length = costs.common_length() or max(length for _, length in costs.costs)
-    panels = [panel for panel in score_panels(found) if panel.has_any(costs, length)]
+    known = [(panel, panel.measured_length(costs)) for panel in score_panels(found)]
+    panels = [(panel, length) for panel, length in known if length is not None]
     points = [
         point
-        for number, panel in enumerate(panels)
+        for number, (panel, length) in enumerate(panels)
         for point in _dots(number, panel, costs, length)
     ]
     if not points:
         return None
     levels: list[Point] = [
         {"panel": number, "y": panel.metric.scaled(panel.level)}
-        for number, panel in enumerate(panels)
+        for number, (panel, _) in enumerate(panels)
         if math.isfinite(panel.metric.scaled(panel.level))
     ]
-    return draw_dots(_frame(found, panels, costs, length), points, levels)
+    frame = _frame(found, [panel for panel, _ in panels])
+    titles = [_speed_title(panel, costs, length) for panel, length in panels]
+    return draw_dots(replace(frame, x_titles=titles), points, levels)
+
+
+def _speed_title(panel: ScorePanel, costs: CostTable, length: int) -> str:
+    """Name the axis of speed, with the length that it was measured at and that of the scores."""
+    scores = f"; scores at {range_name(panel.lengths)} tokens" if panel.lengths else ""
+    return f"{SPEED} at {length_name(length)}, batch {costs.batch_size}{scores}"
 
 
 def _dots(number: int, panel: ScorePanel, costs: CostTable, length: int) -> list[Point]:
@@ -52,7 +69,7 @@ def _dots(number: int, panel: ScorePanel, costs: CostTable, length: int) -> list
     ]
 
 
-def _frame(found: Findings, panels: list[ScorePanel], costs: CostTable, length: int) -> Frame:
+def _frame(found: Findings, panels: list[ScorePanel]) -> Frame:
     metrics = [panel.metric for panel in panels]
     is_mixed = len(set(metrics)) > 1
     return Frame(
@@ -61,7 +78,7 @@ def _frame(found: Findings, panels: list[ScorePanel], costs: CostTable, length: 
             f"{panel.title}: {metric_name(panel.metric)}" if is_mixed else panel.title
             for panel in panels
         ],
-        x_title=f"training steps per second at {length_name(length)}, batch {costs.batch_size}",
+        x_title=SPEED,
         y_title=f"test {scores_name(metrics)}",
         is_x_log=True,
         turned=[number for number, metric in enumerate(metrics) if metric.better == "less"],

@@ -18,17 +18,17 @@ from markupsafe import Markup
 
 from longarena.data.files import write_atomically
 from longarena.findings.costs import CostTable
-from longarena.findings.minutes import Race, races
 from longarena.records.folder import Records
 from longarena.report import formatting
-from longarena.report.charts import draw_charts
+from longarena.report.charts import CHARTS, SUITE_CHARTS, draw_charts
 from longarena.report.charts.chart import Chart
 from longarena.report.findings import Findings
 from longarena.report.links import RunLine
-from longarena.report.page.answers import answers
+from longarena.report.page.answers import choice_answers, records_answer
 from longarena.report.page.environment import asset, day, environment, machine_line, policy
 from longarena.report.page.runs import Pages, run_pages, write_run_pages
 from longarena.report.page.samples import Sample, samples
+from longarena.report.page.suites import suite_charts, suite_views, untried
 from longarena.report.patterns.pictures import Plate, gallery
 from longarena.report.showable import shown
 from longarena.report.tables.beside import beside_costs, beside_scores, beside_session
@@ -41,15 +41,22 @@ from longarena.report.tables.costs import (
 )
 from longarena.report.tables.counts import session_counts
 from longarena.report.tables.families import family_table
-from longarena.report.tables.minutes import minute_table
+from longarena.report.tables.kind import COMPARE
 from longarena.report.tables.published import published_tables
 from longarena.report.tables.runs import failure_tables, run_tables
-from longarena.report.tables.scores import board_tables
 from longarena.report.tables.tuning import tuning_tables
 from longarena.table.table import Table, distinct
 
 Choices = list[tuple[str, str]]
 COSTS = (speed_table, memory_table, prediction_table, growth_table, limit_table)
+# this chart follows the answer; those of the suites are in their tabs
+PICTURE = "picture"
+OTHER_CHARTS = [name for name in CHARTS if name not in (PICTURE, *SUITE_CHARTS)]
+SCRIPTS = ("tabs.js", "answer.js", "page.js")
+# how many mechanisms of the answer stand open
+NUM_OPEN = 5
+# what the form offers between score and speed
+MATTERS = ("the score", "rather the score", "both alike", "rather the speed", "the speed")
 
 
 def write_page(records: Records, out: Path, refresh_seconds: int | None = None) -> Path:
@@ -80,20 +87,27 @@ def render(records: Records) -> str:
 
 def render_findings(found: Findings, refresh_seconds: int | None = None) -> str:
     """Return the main page."""
-    charts, tables = draw_charts(found), _tables(found)
-    scripts = [*([vega()] if charts else []), asset("page.js")]
+    pictures, charts = draw_charts(found, [PICTURE]), draw_charts(found, OTHER_CHARTS)
+    of_suites, tables = suite_charts(found), _tables(found)
+    drawn = [*pictures, *charts, *(chart for each in of_suites.values() for chart in each)]
+    scripts = [*([vega()] if drawn else []), *map(asset, SCRIPTS)]
     page = environment().get_template("page.html")
     return page.render(
         **_facts(found),
         **tables,
         refresh_seconds=refresh_seconds,
         filters=_filters(found.lines),
+        pictures=pictures,
         charts=charts,
-        specifications={chart.name: chart.spec for chart in charts},
+        suite_charts=of_suites,
+        specifications={chart.name: chart.spec for chart in drawn},
         gallery=_gallery(),
         samples=_samples(),
         unreadable=sorted(found.records.unreadable.items()),
-        sections=_sections(found, charts, tables),
+        sections=_sections(found, pictures, charts, tables),
+        shown=NUM_OPEN,
+        matters=MATTERS,
+        compare=COMPARE,
         scripts=[Markup(script) for script in scripts],
         policy=policy(scripts),
     )
@@ -101,13 +115,14 @@ def render_findings(found: Findings, refresh_seconds: int | None = None) -> str:
 
 def _tables(found: Findings) -> dict[str, object]:
     """Make the tables of every section."""
-    session = beside_session(found)
+    session, suites = beside_session(found), suite_views(found)
     return {
-        "choices": answers(found),
-        "boards": board_tables(found),
+        "choices": choice_answers(found),
+        "answer": records_answer(found),
+        "suites": suites,
+        "untried": untried(suites),
         "failures": failure_tables(found),
         "tuning": tuning_tables(found),
-        "races": _races(found),
         "sessions": _sessions(found),
         "families": family_table(found.families),
         "beside_scores": beside_scores(found),
@@ -116,12 +131,6 @@ def _tables(found: Findings) -> dict[str, object]:
         "published": published_tables(found),
         "runs": run_tables(found),
     }
-
-
-def _races(found: Findings) -> list[tuple[Race, Table]]:
-    """Make the tables of scores after minutes."""
-    every = races(found.boards)
-    return list(zip(every, distinct(map(minute_table, every)), strict=True))
 
 
 def _sessions(found: Findings) -> list[tuple[CostTable, list[Table]]]:
@@ -186,16 +195,16 @@ def _filters(lines: list[RunLine]) -> dict[str, Choices]:
 
 
 def _sections(
-    found: Findings, charts: list[Chart], tables: Mapping[str, object]
+    found: Findings, pictures: list[Chart], charts: list[Chart], tables: Mapping[str, object]
 ) -> list[tuple[str, str]]:
     """List the sections that this page has, by their ids."""
     every = {
-        ("answer", "The answer"): tables["choices"],
+        ("answer", "The answer"): found.every,
+        ("picture", "Scores against speed"): pictures,
         ("leaderboard", "Leaderboard"): found.lines,
         ("tuning", "Tuning"): tables["tuning"],
         ("costs", "Speed and memory"): found.costs,
         ("charts", "Charts"): charts,
-        ("minutes", "After minutes"): tables["races"],
         ("families", "Families"): True,
         ("beside", "Beside the papers"): tables["beside_scores"] or tables["beside_costs"],
         ("published", "Published numbers"): True,

@@ -3,6 +3,7 @@
     scores       test scores, one per suite and preset; `scores-...-free` has free results,
                  `scores-...-changed` those of a preset that was changed alike for all,
                  `scores-...-tuned` those with tuned values
+    answer       everybody in the order in which to take them, one per average and task
     tuning       the values that each mechanism wanted, one per preset and grid
     choices      who was compared on some data, and which one to take, one per question
     minutes      validation scores after 1, 5 and 20 minutes of training, one per board and task
@@ -27,6 +28,7 @@ The name of a kind means all of its tables: `cost` is `cost-1024` and `cost-4096
 
 from collections.abc import Mapping
 
+from longarena.report.tables.answer import answer_tables
 from longarena.report.tables.beside import beside_tables
 from longarena.report.tables.choice import choice_tables
 from longarena.report.tables.costs import (
@@ -45,7 +47,15 @@ from longarena.report.tables.generation import (
     state_table,
     token_table,
 )
-from longarena.report.tables.kind import CHOOSE, GENERATE, MEASURE, TRAIN, TUNE, TableKind
+from longarena.report.tables.kind import (
+    CHOOSE,
+    COMPARE,
+    GENERATE,
+    MEASURE,
+    TRAIN,
+    TUNE,
+    TableKind,
+)
 from longarena.report.tables.minutes import minute_tables
 from longarena.report.tables.published import published_tables
 from longarena.report.tables.ratios import ratio_table
@@ -55,6 +65,7 @@ from longarena.report.tables.tuning import tuning_tables
 
 TABLES: Mapping[str, TableKind] = {
     "scores": TableKind(score_tables, TRAIN),
+    "answer": TableKind(answer_tables, COMPARE),
     "tuning": TableKind(tuning_tables, TUNE),
     "choices": TableKind(choice_tables, CHOOSE),
     "minutes": TableKind(minute_tables, TRAIN),

@@ -9,6 +9,7 @@ from longarena.table.table import Table
 TRAIN, MEASURE = "longarena train listops linear", "longarena measure"
 GENERATE = f"{MEASURE} --generate"
 CHOOSE = "longarena choose listops --minutes 30"
+COMPARE = "longarena sweep --tasks listops --mixers transformer,linear,s4d"
 PROBE = "longarena train recall"
 TUNE = "longarena sweep --tasks listops --tune optimiser.rate=3e-4,1e-3,3e-3"
 

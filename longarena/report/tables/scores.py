@@ -23,6 +23,7 @@ from longarena.findings.boards import (
     own_variant,
     spread_of_averages,
 )
+from longarena.findings.contests import Contest, average_contest
 from longarena.findings.differences import Difference
 from longarena.findings.scores import Column as ScoreColumn
 from longarena.findings.scores import Row as Mechanism
@@ -35,6 +36,7 @@ from longarena.table.table import EMPTY, MISSING, Cell, Column, Row, Table, Tone
 from longarena.tracks.metric import Metric
 
 COLLAPSED, CHANCE, TIED_NOTE = "collapsed", "chance", "tied"
+TIED_WORDS = "tied with the best"
 TIED = "not told apart from the best by the answers to the same test examples (95 %, all pairs)"
 ABOVE_LEVEL = "better than an answer without a model by three standard errors"
 # more than any average differs from another, so that those of more tasks come first
@@ -91,6 +93,7 @@ class _Layout:
     best: Mapping[ScoreColumn, float | None]
     best_averages: Mapping[int, Average | None]
     behind: Mapping[ScoreColumn, Mapping[Mechanism, Difference]]
+    compared: Contest | None
 
     @classmethod
     def of(
@@ -106,6 +109,7 @@ class _Layout:
             best={column: board.best(column) for column in columns} if has_best else {},
             best_averages={at: _best_average(board, at) for at in averages} if has_best else {},
             behind={at: _behind(found, board, at) for at in columns} if has_best else {},
+            compared=average_contest(board, found.pairs) if has_best else None,
         )
 
     @property
@@ -146,8 +150,7 @@ def _table(found: Findings, layout: _Layout, lines: Sequence[Line], name: str) -
 
 def _behind(found: Findings, board: Board, column: ScoreColumn) -> dict[Mechanism, Difference]:
     """Say by how much the best of a column is better than the other comparable mechanisms."""
-    scores = {line.row: line.scores[column] for line in board.comparable if column in line.scores}
-    return behind(scores, found.records.answers_of)
+    return behind(board.scores(column), lambda: found.pairs(board, column))
 
 
 def _ties_note(layout: _Layout) -> str:
@@ -158,8 +161,9 @@ def _ties_note(layout: _Layout) -> str:
 def _behind_words(difference: Difference, metric: Metric) -> Words:
     """Write how far a result is behind the best, and between which bounds that may be."""
     apart, low, high = map(metric.write, (difference.value, difference.low, difference.high))
-    verdict = "tied with the best" if difference.is_tie else f"{apart} behind the best"
-    return Words(f"{verdict} ({low} to {high})")
+    if difference.is_tie:
+        return Words(f"{TIED_WORDS} ({low} to {high})", tone="tied")
+    return Words(f"{apart} behind the best ({low} to {high})")
 
 
 def _tuning_note(board: Board) -> str:
@@ -296,14 +300,28 @@ def _average(layout: _Layout, line: Line, which: int) -> Cell:
         return MISSING
     is_partial, value = average.is_partial, metric.scaled(average.mean)
     step = TASK_STEP if metric.better == "more" else -TASK_STEP
+    notes = [f"{average.num_tasks} of {average.num_wanted} tasks"] if is_partial else []
+    is_tied = _is_average_tied(layout, line, which)
+    tied = [Words(TIED_WORDS, tone="tied")] if is_tied else []
     return Cell(
         metric.write(average.mean),
         None if is_partial else value,  # over other tasks, so not to be compared by programs
-        note=f"{average.num_tasks} of {average.num_wanted} tasks" if is_partial else "",
+        note=", ".join([*notes, *([TIED_NOTE] if is_tied else [])]),
+        details=tuple((words,) for words in (*map(Words, notes), *tied)),
         is_best=average == layout.best_averages.get(which),
         tone="partial" if is_partial else "",
         order=average.num_tasks * step + value,
     )
+
+
+def _is_average_tied(layout: _Layout, line: Line, which: int) -> bool:
+    """Tell whether a line's first average is tied with the best over the same tasks."""
+    average, compared = line.averages[which], layout.compared
+    best = layout.best_averages.get(which)
+    if which > 0 or average is None or best is None or compared is None:
+        return False
+    is_same = average.num_tasks == best.num_tasks == len(compared.columns)
+    return is_same and line.row in compared.tied_with_best
 
 
 def _best_average(board: Board, which: int) -> Average | None:

@@ -44,18 +44,42 @@ def test_the_picture_shows_accuracy_speed_and_memory_of_every_mechanism():
     spec = draw(RUNS, MEASUREMENTS)["picture"]
     assert values(spec, "mixer") == values(spec, "mixer", "names") == NAMES
     assert values(spec, "y") == [36.0, 34.0]
-    assert values(spec, "x") == [1.0, 2.5]
-    assert values(spec, "area") == [1024.0, 256.0]
+    assert values(spec, "x") == [4.0, 5.0]
+    assert values(spec, "area") == [256.0, 128.0]
     assert values(spec, "y", "levels") == [17.0]
 
 
 def test_the_picture_marks_what_no_other_beats_in_accuracy_and_speed():
     runs = [*RUNS, run_record("local", accuracy=0.33), run_record("performer", accuracy=0.2)]
     speeds = {"local": 2.0, "performer": 9.0}
-    found = [measure_record(mixer, 2048, speed) for mixer, speed in speeds.items()]
+    found = [measure_record(mixer, 1024, speed) for mixer, speed in speeds.items()]
     spec = draw(runs, [*MEASUREMENTS, *found])["picture"]
     assert values(spec, "mixer", "front") == [*NAMES, "Performer"]
-    assert values(spec, "x", "front") == [1.0, 2.5, 9.0]
+    assert values(spec, "x", "front") == [4.0, 5.0, 9.0]
+
+
+def test_the_picture_takes_speed_at_the_length_of_the_task_and_says_so():
+    long = {"tokens_per_second": 1900 * 41.5 * RUNS[0].recipe.batch_size}
+    runs = [run.model_copy(update={"metrics": run.metrics.model_copy(update=long)}) for run in RUNS]
+    short = [
+        run_record(run.recipe.model.mixer, sets=["task.max_length=128"], variant="") for run in RUNS
+    ]
+    spec = draw([*runs, *short], MEASUREMENTS)["picture"]
+    assert sorted(zip(values(spec, "panel"), values(spec, "x"), strict=True)) == [
+        *((0, 4.0), (0, 5.0)),
+        *((1, 1.0), (1, 2.5)),
+    ]
+    titles = {layer["encoding"]["x"]["axis"]["title"]["expr"] for layer in spec["layer"][1:]}
+    (title,) = titles
+    assert json.loads(title.removesuffix("[panel]")) == [
+        "training steps per second at 1K, batch 8; scores at 143 tokens",
+        "training steps per second at 2K, batch 8; scores at 1,900 tokens",
+    ]
+
+
+def test_the_picture_takes_the_session_that_measured_the_most():
+    later = measure_record("linear", 1024, 7.0, session="s2", finished_at="2026-01-01T00:00:00")
+    assert values(draw(RUNS, [*MEASUREMENTS, later])["picture"], "x") == [4.0, 5.0]
 
 
 def test_every_panel_of_the_picture_has_a_front_of_its_own():

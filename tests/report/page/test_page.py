@@ -32,9 +32,34 @@ def test_an_empty_store_says_what_to_run(tmp_path):
     assert "vegaEmbed=" not in text  # nothing to draw, nothing to carry
 
 
+def test_the_answer_stands_above_every_table_and_chart():
+    measured = [measure_record("transformer"), measure_record("linear", speed=8.0)]
+    scores = {"transformer": 0.34, "linear": 0.5}
+    runs = [run_record(mixer, accuracy=accuracy) for mixer, accuracy in scores.items()]
+    text = render(Records(runs=runs, measurements=measured))
+    before, _, after = text.partition("<strong>Take Linear Transformer</strong>: the best on Long")
+    assert "<table" not in before
+    picture, table = after.index('data-chart="picture"'), after.index("<table")
+    assert after.index("2.0 times as fast as the Transformer at 1K") < picture < table
+
+
+def test_where_nothing_can_be_compared_the_page_says_what_to_run():
+    text = render(Records(runs=[run_record("linear")]))
+    assert "No answer yet" in text
+    assert "longarena sweep --tasks listops --mixers transformer,linear,s4d" in text
+    assert 'id="fragments"' not in text
+
+
+def test_a_suite_without_runs_says_how_to_make_them():
+    text = render(Records(runs=[run_record("linear")]))
+    assert 'id="suite-arena"' in text
+    assert 'id="suite-probes"' not in text
+    assert 'Probes (<code class="all">longarena sweep --tasks recall' in text
+
+
 def test_the_page_says_what_was_reached_after_minutes_and_where():
     text = render(Records(runs=[run_record("linear"), run_record("transformer")]))
-    section = text.partition('<section id="minutes"')[2].partition("</section>")[0]
+    section = text.partition('<div class="minutes" id="minutes"')[2].partition("</section>")[0]
     assert re.findall(r"<button[^>]*>([^<]+)<", section) == [
         *("Mechanism", "1 min", "5 min", "20 min")
     ]
@@ -53,7 +78,8 @@ def test_a_quick_page_keeps_the_published_numbers_apart():
 
 def hostile_records():
     machine = MACHINE.model_copy(update={"processor": HOSTILE})
-    runs = [run_record(HOSTILE, variant=HOSTILE, machine=machine, preset=HOSTILE, id=HOSTILE)]
+    hostile = {"variant": HOSTILE, "machine": machine, "preset": HOSTILE}
+    runs = [run_record(HOSTILE, id=HOSTILE, **hostile), run_record("transformer", **hostile)]
     measurements = [measure_record(HOSTILE, machine=machine), measure_record(HOSTILE, 2048, None)]
     return Records(runs, measurements, {Path(HOSTILE): HOSTILE})
 
@@ -64,13 +90,15 @@ def test_html_in_a_record_is_only_text():
     assert "<img src=x" not in without_scripts
     assert "alert(1)&lt;/script&gt;" in without_scripts
     assert "{{ 7 * 7 }}" in without_scripts
-    assert len(SCRIPT.findall(text)) == 3
+    assert len(SCRIPT.findall(text)) == 6
 
 
 def test_the_data_of_the_charts_survives_the_embedding():
     found = dict(SCRIPT.findall(render(hostile_records())))
     specs = json.loads(found[' type="application/json" id="specifications"'])
     assert specs["speed"]["datasets"]["points"][0]["mixer"] == HOSTILE
+    words = json.loads(found[' type="application/json" id="fragments"'])
+    assert HOSTILE in [each["title"] for each in words["mechanisms"]]
 
 
 def test_only_the_scripts_of_the_page_may_run():
@@ -79,7 +107,7 @@ def test_only_the_scripts_of_the_page_may_run():
     scripts = [script for kind, script in SCRIPT.findall(text) if not kind]
     digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
     allowed = re.findall(r"sha256-([^& ]+)", policy.replace("&#39;", " "))
-    assert len(scripts) == 2
+    assert len(scripts) == 4
     assert allowed == digests
     assert "default-src &#39;none&#39;" in policy
     assert "script-src &#39;unsafe-inline" not in policy

@@ -65,6 +65,12 @@ const recall = (form) => {
   }
 };
 
+// where nothing is left of the suite that is open, another one may have what was chosen
+const showSomething = () => {
+  const left = [...document.querySelectorAll(".board:not([hidden])")];
+  if (left.length && !left.some((board) => !board.closest("[hidden]"))) openSuiteOf(left[0]);
+};
+
 const filter = (form) => {
   const choice = {};
   for (const select of form.querySelectorAll("select")) choice[select.dataset.filter] = select.value;
@@ -81,6 +87,7 @@ const filter = (form) => {
     }
     board.hidden = num === 0 || !fits(board, { preset: choice.preset });
   }
+  showSomething();
   const rows = [...document.querySelectorAll("#table-runs tbody tr")];
   const shown = rows.filter((row) => !row.hidden).length;
   form.querySelector("[role=status]").textContent =

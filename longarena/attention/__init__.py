@@ -8,7 +8,7 @@ matrix(mixer, x, mask)                                    its effective attentio
 from typing import TYPE_CHECKING
 
 from longarena.attention.cards import CARDS, Family, MixerCard, OwnMixer
-from longarena.errors import unknown
+from longarena.errors import UserError, unknown
 from longarena.lazy import export
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ __all__ = [
     "Place",
     "build",
     "check",
+    "check_source",
     "find",
     "matrix",
     "note_own",
@@ -70,3 +71,14 @@ def note_own(name: str) -> OwnMixer | None:
     from longarena.attention import table  # noqa: PLC0415
 
     return table.note_own(name)
+
+
+def check_source(name: str, noted: OwnMixer | None, when: str) -> OwnMixer | None:
+    """Refuse a user's own mixer that was edited since it was noted; return what to note now."""
+    own = note_own(name)
+    if own is not None and noted is not None and noted.source != own.source:
+        raise UserError(
+            f"{name} was edited since {when} (source {noted.source}, now {own.source}); "
+            "put the old source back, or train anew with the new one"
+        )
+    return own

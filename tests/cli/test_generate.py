@@ -153,7 +153,7 @@ def test_a_run_of_another_track_is_refused(run):
 def test_what_is_no_text_is_replaced(generate, monkeypatch):
     drawn = iter(b"\xc3\xa9\xff\x1b[2J\xe2\x82")
     monkeypatch.setattr(
-        "longarena.training.generate.Sampling.draw", lambda *_: next(drawn), raising=True
+        "longarena.inference.generate.Sampling.draw", lambda *_: next(drawn), raising=True
     )
     _, output, _ = generate("--tokens", "9", "--quiet")
     assert output == "\u00e9\ufffd\ufffd[2J\ufffd\n"

@@ -14,6 +14,7 @@ from longarena.lazy import export
 if TYPE_CHECKING:
     from longarena.attention.base import Attention, Mixer, Place
     from longarena.attention.build import build
+    from longarena.attention.function import AttentionFunction, as_function
     from longarena.attention.matrix import matrix
     from longarena.attention.ops.convolution import Convolving
     from longarena.attention.table import MIXERS, find
@@ -22,12 +23,14 @@ __all__ = [
     "CARDS",
     "MIXERS",
     "Attention",
+    "AttentionFunction",
     "Convolving",
     "Family",
     "Mixer",
     "MixerCard",
     "OwnMixer",
     "Place",
+    "as_function",
     "build",
     "check",
     "check_source",
@@ -42,9 +45,11 @@ export(
     {
         "MIXERS": "longarena.attention.table",
         "Attention": "longarena.attention.base",
+        "AttentionFunction": "longarena.attention.function",
         "Convolving": "longarena.attention.ops.convolution",
         "Mixer": "longarena.attention.base",
         "Place": "longarena.attention.base",
+        "as_function": "longarena.attention.function",
         "build": "longarena.attention.build",
         "find": "longarena.attention.table",
         "matrix": "longarena.attention.matrix",

@@ -56,19 +56,22 @@ def export(
 
 def _export_model(run: str | None, out: Path | None, runs: Path, output: Output) -> None:
     """Write the best weights of a run, and what is needed to use them without the run."""
+    from longarena.inference.trained import COMMANDS, TrainedModel
     from longarena.training.export import exported
     from longarena.training.folder import find_run
 
     if run is None:
         raise UserError("which model? longarena export model RUN; longarena list runs names them")
     found = exported(find_run(runs, run))
+    TrainedModel(found)  # what cannot be loaded is not written
     folder = out or EXPORT / found.config.run
     paths = found.write(folder)
     output.result([str(path) for path in paths])
     output.say(*(str(path.resolve()) for path in paths))
     if found.config.test is None:
         output.say(f"the run was never tested; its best weights are of step {found.config.step:,}")
-    output.next(f"longarena predict {quote(str(folder))} FILE")
+    command = COMMANDS.get(found.config.signature.track)
+    output.next(*([f"longarena {command} {quote(str(folder))}"] if command else []))
 
 
 def _list_names(output: Output) -> None:

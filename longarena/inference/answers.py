@@ -41,6 +41,6 @@ def answers(model: TrainedModel, examples: Iterable[Given]) -> Iterator[Answer]:
 def encode(model: TrainedModel, example: Given) -> Example:
     """Turn an example into tokens; an error says where it stands."""
     try:
-        return model.encode(example.parts if len(example.parts) > 1 else example.parts[0])
+        return model.encode(example.parts)
     except UserError as error:
         raise UserError(f"{example.place}: {error}") from None

@@ -30,8 +30,8 @@ from longarena.options import Value, parse
 from longarena.tasks.raw_input import Raw
 from longarena.tracks import track_of
 
-# what answers instead where the answer is not a class
-OTHERS = {"language": "generate", "translation": "translate"}
+# which command answers with a model of a track
+COMMANDS = {"classification": "predict", "language": "generate", "translation": "translate"}
 
 
 class TrainedModel(nn.Module):
@@ -83,7 +83,7 @@ class TrainedModel(nn.Module):
         wanted = self.config.signature.num_sequences
         parts = example if isinstance(example, tuple) else (example,)
         if len(parts) != wanted:
-            form = "a pair: a tuple of two" if wanted == 2 else "not a tuple"
+            form = "a pair: a tuple of two" if wanted == 2 else "one sequence, not a pair"
             raise UserError(f"an example of this model is {form}")
         tokens = tuple(self.config.raw_input.encode(part, self.tokeniser) for part in parts)
         most = self.config.signature.vocab_size - 2
@@ -115,7 +115,7 @@ class TrainedModel(nn.Module):
         """Refuse a model whose answer is not a class."""
         if not isinstance(self.model.head, ClassificationHead):
             track = self.config.signature.track
-            other = f"; use {OTHERS[track]}" if track in OTHERS else ""
+            other = f"; use: longarena {COMMANDS[track]} RUN" if track in COMMANDS else ""
             raise UserError(
                 f"run {self.config.run} is of the track {track}, which names no class{other}"
             )

@@ -144,6 +144,15 @@ def test_a_mistake_is_one_line(generate, words, answer):
     assert_refused(generate(*words), answer)
 
 
+def test_an_exported_model_writes_what_its_run_writes(generate, trained, run):
+    expected = generate("--prompt", "the ", "--tokens", "40", "--quiet")
+    code, output, _ = run("export", "model", trained[1]["rotary"], "--out", "model")
+    assert code == 0
+    assert output.endswith("next: longarena generate model\n")
+    assert run("generate", "model", "--prompt", "the ", "--tokens", "40", "--quiet") == expected
+    assert_refused(run("predict", "model", "text.txt"), "use: longarena generate RUN")
+
+
 def test_a_run_of_another_track_is_refused(run):
     _, output, _ = run("train", "listops", "linear", *SMALL_WORDS, "--quiet", "--json")
     ended = run("generate", json.loads(output)["id"])

@@ -5,7 +5,7 @@
     tokeniser.json       what makes its tokens, where these are not bytes or numbers
 
 `config.json` is written last and has the digests of the others, so a folder is whole or refused.
-Nothing in it is code or a pickle; a mixer or a track of the user's own is imported by its name.
+Nothing in it is code or a pickle; a mixer or a track from outside is only named.
 """
 
 import hashlib

@@ -24,6 +24,7 @@ from longarena.inference.translate import Translator
 from longarena.model.backbone import Backbone
 from longarena.model.decoding import Decoding
 from longarena.model.heads import ClassificationHead, NextTokenHead
+from longarena.model.model import Model
 from longarena.model.sampling import Sampling
 from longarena.model.translation import TranslationModel
 from longarena.options import Value, parse
@@ -42,16 +43,16 @@ class TrainedModel(nn.Module):
         config = exported.config
         check_source(config.model.mixer, config.model.own, "this model was trained")
         self.config, self.tokeniser = config, exported.tokeniser
-        track = track_of(config.signature)
-        self.model = track.build(config.model, config.signature, config.seed)
         try:
-            check_fit(self.model.state_dict(), exported.tensors)
-        except ValueError as error:
+            self.model = _build(exported)
+        except UserError:
+            raise
+        except (ValueError, TypeError, RuntimeError, MemoryError) as error:
+            reason = " ".join(str(error).split())
             raise UserError(
-                f"the weights of run {config.run} are not of its config ({error}); "
+                f"the weights of run {config.run} are not of its config ({reason}); "
                 "use the longarena that wrote them, or train again"
             ) from None
-        self.model.load_state_dict(exported.tensors)
         self.eval()
 
     def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -143,9 +144,33 @@ class TrainedModel(nn.Module):
         return Translator(self.model, self.tokeniser, parse(Decoding, values, "decoding"))
 
 
-def load(path: str | Path, device: str | torch.device = "cpu") -> TrainedModel:
-    """Load a model that `longarena export model` wrote; refuse one that is not whole."""
-    model = TrainedModel(Exported.read(Path(path)))
+def _build(exported: Exported) -> Model:
+    """Build a model and put its weights into it; raise ValueError if they do not fit."""
+    config, tensors = exported.config, exported.tensors
+    if config.model.depth > len(tensors):
+        raise ValueError(f"{len(tensors)} tensors for {config.model.depth:,} layers")
+    track = track_of(config.signature)
+    model = track.build(config.model, config.signature, config.seed)
+    check_fit(model.state_dict(), tensors)
+    model.load_state_dict(tensors)
+    return model
+
+
+def load(path: str | Path, device: str | torch.device = "cpu", trust: bool = False) -> TrainedModel:
+    """Load a model that `longarena export model` wrote; refuse one that is not whole.
+
+    A mixer or track from outside, `module:Class`, is imported only if you `trust` the folder.
+    """
+    exported = Exported.read(Path(path))
+    signature, config = exported.config.signature, exported.config.model
+    names = (config.mixer, config.decoder or "", signature.track)
+    foreign = [name for name in names if ":" in name]
+    if foreign and not trust:
+        raise UserError(
+            f"{path} would import {foreign[0]}; if that is your own code, "
+            "load it in Python by longarena.load(path, trust=True)"
+        )
+    model = TrainedModel(exported)
     try:
         return model.to(device)
     except (RuntimeError, AssertionError) as error:

@@ -73,6 +73,10 @@ def predict(runs, run, monkeypatch, tmp_path):
     return call
 
 
+def listed(rows):
+    return sorted([tokens.tolist() for tokens in row] for row in rows)
+
+
 def lines(ended):
     code, output, errors = ended
     assert code == 0, errors
@@ -169,15 +173,12 @@ def test_what_is_read_becomes_the_tokens_that_were_trained_on(runs, monkeypatch,
     found = [model.encode(each.parts) for each in read_file(folder / name, model.config)]
     task = build_task(run.read_recipe()).stored
     data = open_prepared(task, default_home())
-    trained_on = [
+    kept = [
         tuple(split.sequence(i, which) for which in range(split.num_sequences))
         for split in map(data.split, SPLITS)
         for i in range(len(split))
     ]
-    as_lists = [
-        sorted([each.tolist() for each in row] for row in rows) for rows in (found, trained_on)
-    ]
-    assert as_lists[0] == as_lists[1]
+    assert listed(found) == listed(kept)
 
 
 def test_arrays_are_read_by_the_name_they_had_or_alone(predict, tmp_path):

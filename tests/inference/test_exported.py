@@ -8,21 +8,23 @@ from pathlib import Path
 
 import pytest
 import torch
-from inference.models import listops_run, pairs_run
+from inference.models import listops_run, pairs_run, trained
 from test_architecture import LAYERS
+from training.runs import small_recipe
 
 import longarena
 from longarena.data.tensors import load_tensors, save_tensors
 from longarena.errors import UserError
 from longarena.inference.exported import Exported
 from longarena.inference.predictions import predict
-from longarena.recipes.recipe import build_task
+from longarena.recipes.recipe import build_task, note_source
 from longarena.tasks.base import default_home
 from longarena.tasks.expressions import TOKENS
 from longarena.tasks.prepare import open_prepared
 from longarena.training.best import read_best
 from longarena.training.export import exported, find_model
 
+MINE = (Path(__file__).parents[1] / "attention/own_mixers.py").read_text()
 BELOW = [name for names in LAYERS[LAYERS.index(["inference"]) + 1 :] for name in names]
 
 
@@ -131,9 +133,9 @@ def other_weights(folder):
     save_tensors(path, {key: 2 * value for key, value in found.tensors.items()}, found.about)
 
 
-def wider(folder):
+def model(folder, **changes):
     found = json.loads((folder / "config.json").read_text())
-    edit(folder, model=found["model"] | {"width": 32})
+    edit(folder, model=found["model"] | changes)
 
 
 DAMAGES = {
@@ -146,7 +148,10 @@ DAMAGES = {
     "its digest does not match": lambda folder: flip(folder / "model.safetensors"),
     "does not belong to the config.json": other_weights,
     "model.safetensors is damaged": lambda folder: (folder / "model.safetensors").write_bytes(b"x"),
-    "are not of its config (it does not fit the model: backbone": wider,
+    "are not of its config (it does not fit": lambda folder: model(folder, width=32),
+    "tensors for 1,000,000,000 layers": lambda folder: model(folder, depth=10**9),
+    "model: width 7 is not": lambda folder: model(folder, width=7),
+    "would import os:system": lambda folder: model(folder, mixer="os:system"),
 }
 
 
@@ -182,6 +187,23 @@ def test_a_changed_tokeniser_is_noticed(pairs, tmp_path, monkeypatch):
 def test_what_is_no_exported_model_says_how_to_make_one(listops, name, said):
     with pytest.raises(UserError, match=said):
         longarena.load(listops[0].path / name)
+
+
+def test_a_mixer_from_outside_is_imported_only_where_the_folder_is_trusted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(MINE)
+    run = trained(tmp_path, lambda: note_source(small_recipe("mine:Mean", "steps=2")))
+    exported(run).write(tmp_path / "model")
+    del sys.modules["mine"]
+    with pytest.raises(UserError, match="would import mine:Mean"):
+        longarena.load("model")
+    assert "mine" not in sys.modules
+    assert longarena.load("model", trust=True).predict(["[MAX 2 9 ]"])
+    del sys.modules["mine"]
+    Path("mine.py").write_text(MINE + "# edited\n")
+    with pytest.raises(UserError, match="mine:Mean was edited since this model was trained"):
+        longarena.load("model", trust=True)
+    del sys.modules["mine"]
 
 
 def test_a_model_is_written_again_but_never_over_another_one(folder):

@@ -100,8 +100,8 @@ def layer_blocks():
 
 def test_the_layer_of_the_page_is_used_trained_stepped_and_called(capsys):
     exec("".join(layer_blocks()[0]), {"__name__": "page"})
-    shapes = ["(3, 200, 64)", "trained", "True", "(3, 4, 200, 16)"]
-    assert capsys.readouterr().out.splitlines() == shapes
+    said = ["(3, 200, 64)", "trained", "True", "(3, 4, 200, 16)", "True"]
+    assert capsys.readouterr().out.splitlines() == said
 
 
 def test_the_page_names_every_mechanism_that_is_a_function():

@@ -143,7 +143,7 @@ DAMAGES = {
     "config.json is damaged": lambda folder: (folder / "config.json").write_text('{"kind": '),
     "not of a model that longarena exported": lambda folder: edit(folder, kind="bert"),
     "has the format 2, and this longarena reads 1": lambda folder: edit(folder, format=2),
-    "unknown option": lambda folder: edit(folder, wieghts=1),
+    "unknown option": lambda folder: edit(folder, other=1),
     "model.safetensors is missing": lambda folder: (folder / "model.safetensors").unlink(),
     "its digest does not match": lambda folder: flip(folder / "model.safetensors"),
     "does not belong to the config.json": other_weights,

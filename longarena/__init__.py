@@ -13,6 +13,7 @@ from longarena.lazy import export
 
 if TYPE_CHECKING:
     from longarena.choose import choose
+    from longarena.inference.trained import load
     from longarena.measure import measure
     from longarena.recipes.presets import preset
     from longarena.recipes.pretraining import pretrained
@@ -26,6 +27,7 @@ __all__ = [
     "Recipe",
     "__version__",
     "choose",
+    "load",
     "measure",
     "override",
     "preset",
@@ -43,6 +45,7 @@ export(
         "Recipe": "longarena.recipes.recipe",
         "__version__": "longarena.version",
         "choose": "longarena.choose",
+        "load": "longarena.inference.trained",
         "measure": "longarena.measure",
         "override": "longarena.recipes.recipe",
         "preset": "longarena.recipes.presets",

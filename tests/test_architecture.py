@@ -15,6 +15,7 @@ LAYERS = [
     ["attention"],
     ["model"],
     ["tracks"],
+    ["inference"],
     ["recipes"],
     ["records"],
     ["findings"],

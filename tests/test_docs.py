@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from tasks.own_data import reviews, write_csv
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from longarena.attention import Place
+from longarena.attention import CARDS, MIXERS, Place
 from longarena.cli.main import app
 from longarena.errors import UserError
 from longarena.options import Options
@@ -30,6 +31,7 @@ ROOT = Path(__file__).parent.parent
 MEASURING, TRAINING = ROOT / "docs/measuring.md", ROOT / "docs/training.md"
 TUNING, LANGUAGE = ROOT / "docs/tuning.md", ROOT / "docs/language.md"
 PROBES, OWN_DATA = ROOT / "docs/probes.md", ROOT / "docs/own-data.md"
+LAYER, MODEL = ROOT / "docs/use-a-layer.md", ROOT / "docs/use-a-model.md"
 COMPARING, CHOOSING = ROOT / "docs/compare.md", ROOT / "docs/choose.md"
 # what a page shows at full size is tried at a small one
 SMALLER = {
@@ -89,9 +91,57 @@ def test_the_example_decoder_gives_what_its_mixer_gives():
     assert mixer.state_bytes(20) == 8 * 4
 
 
-def test_the_layer_of_the_page_is_used_trained_and_stepped(capsys):
-    exec("".join(blocks(ROOT / "docs/use-a-layer.md", "python")), {"__name__": "page"})
-    assert capsys.readouterr().out.splitlines() == ["(3, 200, 64)", "trained", "True"]
+def layer_blocks():
+    """The code of the page about layers: what runs everywhere, and what needs transformers."""
+    found = blocks(LAYER, "python")
+    first = next(i for i, code in enumerate(found) if "transformers" in code)
+    return found[:first], found[first:]
+
+
+def test_the_layer_of_the_page_is_used_trained_stepped_and_called(capsys):
+    exec("".join(layer_blocks()[0]), {"__name__": "page"})
+    said = ["(3, 200, 64)", "trained", "True", "(3, 4, 200, 16)", "True"]
+    assert capsys.readouterr().out.splitlines() == said
+
+
+def test_the_page_names_every_mechanism_that_is_a_function():
+    text = LAYER.read_text().partition("These are")[2].partition("any other is refused")[0]
+    assert set(re.findall(r"`([a-z-]+)`", text)) == {
+        name for name in CARDS if getattr(MIXERS[name], "is_function", False)
+    }
+
+
+@pytest.mark.filterwarnings("ignore")  # those of another library
+def test_the_layer_of_the_page_works_in_a_hugging_face_model(capsys):
+    pytest.importorskip("transformers", reason="transformers is not installed, nor needed")
+    names = {"__name__": "page"}
+    exec("".join(chain.from_iterable(layer_blocks())), names)
+    assert capsys.readouterr().out.splitlines()[-2:] == ["(3, 200, 64)"] * 2
+    # padding is not seen, and the function is what its layer would be: softmax attention
+    ids, mask = names["ids"], names["mask"]
+    noisy = torch.where(mask, ids, 7)
+    bert = names["BertModel"](names["config"]).eval()
+    bert.set_attn_implementation("sdpa")
+    plain = bert(ids, attention_mask=mask.long()).last_hidden_state[mask]
+    names["attend"] = names["as_function"]("transformer", num_heads=4, head_size=16, max_length=512)
+    bert.set_attn_implementation("longarena-local")
+    found = bert(noisy, attention_mask=mask.long()).last_hidden_state[mask]
+    torch.testing.assert_close(found, plain)
+
+
+def test_the_trained_model_of_the_page_is_asked_exported_and_loaded(run, tmp_path, capsys):
+    write_csv(tmp_path / "reviews.csv", reviews(), header=("review", "stars"))
+    write_csv(tmp_path / "new.csv", reviews(6), header=("review", "stars"))
+    train, *asked = commands(MODEL)
+    small = ["--set", "task.max_length=16", "--set", "batch_size=4", "--steps", "2", "--quiet"]
+    name = json.loads(run([*shlex.split(train), *small, "--json"]))["id"]
+    outputs = [run(shlex.split(command.replace("RUN", name))) for command in asked]
+    assert outputs[0] == outputs[-1] != ""
+    assert "6 answers" in outputs[1]
+    exec("".join(blocks(MODEL, "python")), {})
+    *answers, last = capsys.readouterr().out.splitlines()
+    assert len(answers) == 2
+    assert last == "(1, 2) (1, 4, 64) ('bad', 'good')"
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,13 @@ matrix(mixer, x, mask)                                    its effective attentio
 from typing import TYPE_CHECKING
 
 from longarena.attention.cards import CARDS, Family, MixerCard, OwnMixer
-from longarena.errors import unknown
+from longarena.errors import UserError, unknown
 from longarena.lazy import export
 
 if TYPE_CHECKING:
     from longarena.attention.base import Attention, Mixer, Place
     from longarena.attention.build import build
+    from longarena.attention.function import AttentionFunction, as_function
     from longarena.attention.matrix import matrix
     from longarena.attention.ops.convolution import Convolving
     from longarena.attention.table import MIXERS, find
@@ -22,14 +23,17 @@ __all__ = [
     "CARDS",
     "MIXERS",
     "Attention",
+    "AttentionFunction",
     "Convolving",
     "Family",
     "Mixer",
     "MixerCard",
     "OwnMixer",
     "Place",
+    "as_function",
     "build",
     "check",
+    "check_source",
     "find",
     "matrix",
     "note_own",
@@ -41,9 +45,11 @@ export(
     {
         "MIXERS": "longarena.attention.table",
         "Attention": "longarena.attention.base",
+        "AttentionFunction": "longarena.attention.function",
         "Convolving": "longarena.attention.ops.convolution",
         "Mixer": "longarena.attention.base",
         "Place": "longarena.attention.base",
+        "as_function": "longarena.attention.function",
         "build": "longarena.attention.build",
         "find": "longarena.attention.table",
         "matrix": "longarena.attention.matrix",
@@ -70,3 +76,14 @@ def note_own(name: str) -> OwnMixer | None:
     from longarena.attention import table  # noqa: PLC0415
 
     return table.note_own(name)
+
+
+def check_source(name: str, noted: OwnMixer | None, when: str) -> OwnMixer | None:
+    """Refuse a user's own mixer that was edited since it was noted; return what to note now."""
+    own = note_own(name)
+    if own is not None and noted is not None and noted.source != own.source:
+        raise UserError(
+            f"{name} was edited since {when} (source {noted.source}, now {own.source}); "
+            "put the old source back, or train anew with the new one"
+        )
+    return own

@@ -195,6 +195,8 @@ class Attention(Mixer, Generic[Plan]):
 
     # a mechanism whose queries are its keys too leaves out "key"
     projections: ClassVar[tuple[str, ...]] = ("query", "key", "value", "output")
+    # whether `plan` looks at queries and keys alone, so that others may project them (function.py)
+    is_function: ClassVar[bool] = False
     query: nn.Linear
     key: nn.Linear
     value: nn.Linear

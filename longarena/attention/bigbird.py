@@ -188,6 +188,7 @@ class BigBird(Attention[BigBirdPlan]):
     card = CARDS["bigbird"]
     options_type = BigBirdOptions
     takes_rotary = True
+    is_function = True
     draws: Draws
 
     def __init__(

@@ -44,6 +44,7 @@ class Cosformer(KernelAttention):
 
     card = CARDS["cosformer"]
     takes_rotary = True
+    is_function = True
     floor = 1e-6
 
     @property

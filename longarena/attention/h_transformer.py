@@ -59,6 +59,7 @@ class HTransformer(Attention[HTransformerPlan]):
     card = CARDS["h-transformer"]
     options_type = HTransformerOptions
     takes_rotary = True
+    is_function = True
 
     def __init__(
         self, place: Place, options: HTransformerOptions, previous: Mixer | None = None

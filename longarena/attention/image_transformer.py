@@ -204,6 +204,7 @@ class ImageTransformer(Attention[ImagePlan]):
     card = CARDS["image-transformer"]
     options_type = ImageTransformerOptions
     takes_rotary = True
+    is_function = True
 
     def __init__(
         self, place: Place, options: ImageTransformerOptions, previous: Mixer | None = None

@@ -85,6 +85,7 @@ class LinearAttention(KernelAttention):
 
     card = CARDS["linear"]
     takes_rotary = True
+    is_function = True
 
     @property
     def num_features(self) -> int:

@@ -89,6 +89,7 @@ class Local(Attention[LocalPlan]):
     card = CARDS["local"]
     options_type = LocalOptions
     takes_rotary = True
+    is_function = True
 
     def __init__(self, place: Place, options: LocalOptions, previous: Mixer | None = None) -> None:
         super().__init__(place, options, previous)

@@ -95,6 +95,7 @@ class Nystrom(Attention[NystromPlan]):
     card = CARDS["nystrom"]
     options_type = NystromOptions
     takes_rotary = True
+    is_function = True
 
     def __init__(
         self, place: Place, options: NystromOptions, previous: Mixer | None = None

@@ -1,6 +1,7 @@
 """A mixer from outside may do anything; what is wrong with one is said in a line that names it.
 
-    raises             in its constructor or in `forward`, with the line of the user's file
+    raises             in its constructor, in `forward` or in the backward pass, with the line of
+                       the user's file
     another result     a tuple, another shape, numbers that are not finite, on sane tokens
     sees padding       noise in padded tokens changes the answer at real ones
 
@@ -14,7 +15,7 @@ Choice: padding is only looked at where it must not be seen, at real tokens, wit
 
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
@@ -35,6 +36,12 @@ SIGNATURE = "it takes (place, options, previous=None) and passes them to super()
 def is_own(kind: type) -> bool:
     """Tell whether a class is a user's own."""
     return not kind.__module__.startswith(BUILT_IN)
+
+
+def own_kind(mixers: Iterable[nn.Module]) -> type:
+    """Return the class of the first mixer that is a user's own, or else of the first."""
+    kinds = [type(mixer) for mixer in mixers]
+    return next(filter(is_own, kinds), kinds[0])
 
 
 def title(kind: type) -> str:

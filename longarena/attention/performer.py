@@ -144,6 +144,7 @@ class Performer(KernelAttention):
     card = CARDS["performer"]
     options_type = PerformerOptions
     takes_rotary = True
+    is_function = True
     projection: Tensor
     # the number of the draw, kept on the host; None after loading, when it is not known
     draw_number: int | None

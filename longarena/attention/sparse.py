@@ -167,6 +167,7 @@ class Sparse(Attention[DividedPlan | MergedPlan]):
     card = CARDS["sparse"]
     options_type = SparseOptions
     takes_rotary = True
+    is_function = True
 
     def __init__(self, place: Place, options: SparseOptions, previous: Mixer | None = None) -> None:
         super().__init__(place, options, previous)

@@ -68,6 +68,7 @@ class Transformer(Attention[SoftmaxPlan]):
     card = CARDS["transformer"]
     options_type = TransformerOptions
     takes_rotary = True
+    is_function = True
 
     def __init__(
         self, place: Place, options: TransformerOptions, previous: Mixer | None = None

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longarena.cli.output import RUNS, AsJson, Output, Quiet, Runs, Threads
+from longarena.cli.output import RUNS, AsJson, ModelName, Output, Quiet, Runs, Threads
 from longarena.cli.stopping import when_stopped
 from longarena.errors import UserError
 
 if TYPE_CHECKING:
-    from longarena.training.generate import Spent
+    from longarena.inference.generate import Spent
 
 
 @when_stopped("what was written so far is above")
 def generate(
-    run: Annotated[str, typer.Argument(help="The id of a run, its beginning, or its folder.")],
+    run: ModelName,
     prompt: Annotated[str | None, typer.Option(help="The text to continue.")] = None,
     prompt_file: Annotated[
         Path | None, typer.Option(help="A file with the text to continue.")
@@ -39,17 +39,16 @@ def generate(
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
-    """Write text with the best parameters of a run, as it comes."""
+    """Write text with the model of a run or an exported one, as it comes."""
     from longarena.model.sampling import Sampling
     from longarena.runtime import set_up
-    from longarena.training.folder import find_run
-    from longarena.training.generate import text_generator
+    from longarena.training.export import find_model
 
     out = Output(quiet, json)
     start = _prompt(prompt, prompt_file)
-    folder = find_run(runs, run)
     set_up(threads)
-    generator = text_generator(folder, Sampling(temperature, top_k), seed, context)
+    model = find_model(runs, run)
+    generator = model.generator(Sampling(temperature, top_k), seed, context)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     written = b""
     for byte in generator.continued(start, tokens):
@@ -59,7 +58,7 @@ def generate(
     spent = generator.spent
     out.result(
         {
-            "run": folder.path.name,
+            "run": model.config.run,
             "prompt": start.decode(errors="replace"),
             "text": written.decode(errors="replace"),
             "tokens": spent.num_tokens,

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from longarena.options import Options
     from longarena.recipes.presets import Preset
     from longarena.recipes.recipe import Recipe
+    from longarena.records.answers import Answers
     from longarena.records.record import RunRecord
     from longarena.training.folder import RunFolder
+
+DAMAGED = "damaged"
 
 What = Literal["tasks", "mixers", "presets", "runs"]
 
@@ -55,6 +58,8 @@ def list_(
         out.say("")
     if "mixers" in found:
         out.next("longarena show mixer linear")
+    damaged = [row["run"].text for row in found.get("runs", ()) if row["state"].text == DAMAGED]
+    out.next(*(f"longarena show run {name}" for name in damaged))
 
 
 def _tasks() -> list[Row]:
@@ -144,15 +149,51 @@ def _runs(runs: Path) -> list[Row]:
     from longarena.findings.ties import standings
     from longarena.training.folder import all_runs
 
-    folders = {folder: folder.read_record() for folder in all_runs(runs)}
-    ended = {record.id: folder for folder, record in folders.items() if record}
-    records = [record for record in folders.values() if record]
-    found = standings(records, lambda record: ended[record.id].read_answers(record))
-    return [_run(run, record, found.get(run.path.name)) for run, record in folders.items()]
+    folders = {folder: _read(folder) for folder in all_runs(runs)}
+    ended = {found[1].id: folder for folder, found in folders.items() if found and found[1]}
+
+    def answers(record: "RunRecord") -> "Answers | None":
+        try:
+            return ended[record.id].read_answers(record)
+        except UserError:  # whoever compares this run is told
+            return None
+
+    records = [found[1] for found in folders.values() if found and found[1]]
+    known = standings(records, answers)
+    return [
+        _run(run, *found, known.get(run.path.name)) if found else _damaged(run)
+        for run, found in folders.items()
+    ]
 
 
-def _run(run: "RunFolder", record: "RunRecord | None", standing: str | None) -> Row:
-    recipe = run.read_recipe()
+def _read(run: "RunFolder") -> "tuple[Recipe, RunRecord | None] | None":
+    """Read the recipe and the record of a run; None if one of them is damaged."""
+    try:
+        recipe = run.read_recipe()
+        return recipe, run.read_record(recipe)
+    except UserError:
+        return None
+
+
+def _damaged(run: "RunFolder") -> Row:
+    """Name a run that cannot be read by its folders."""
+    mixer, task = (folder.name for folder in run.path.parents[:2])
+    nothing = dict.fromkeys(("step", "steps", "test", "standing"), cell(None))
+    return {
+        "run": cell(run.path.name),
+        "task": cell(task),
+        "mixer": cell(mixer),
+        "preset": cell(None),
+        "seed": cell(None),
+        "state": cell(DAMAGED),
+        **nothing,
+        "changed": _changed(run.changed_at()),
+    }
+
+
+def _run(
+    run: "RunFolder", recipe: "Recipe", record: "RunRecord | None", standing: str | None
+) -> Row:
     test = record.metrics.test if record else None
     return {
         "run": cell(run.path.name),

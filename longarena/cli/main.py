@@ -15,6 +15,7 @@ from longarena.cli.export import export, fill
 from longarena.cli.generate import generate
 from longarena.cli.lists import list_
 from longarena.cli.measure import measure
+from longarena.cli.predict import predict
 from longarena.cli.report import report
 from longarena.cli.span import span
 from longarena.cli.stopping import was_interrupted
@@ -63,7 +64,7 @@ app.add_typer(data.app, name="data")
 app.add_typer(show.app, name="show")
 app.add_typer(store.app, name="store")
 for command in (
-    *(train, evaluate, generate, translate, sweep, choose, compare),
+    *(train, evaluate, predict, generate, translate, sweep, choose, compare),
     *(measure, span, draw, check),
     *(report, export, fill, tour),
 ):

@@ -23,6 +23,10 @@ Assignments = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override one value; may be repeated."),
 ]
+ModelName = Annotated[
+    str,
+    typer.Argument(help="The id of a run, its beginning, or a folder: a run's, or exported."),
+]
 Runs = Annotated[Path, typer.Option("--runs", help="The folder that holds the runs.")]
 StoreFolder = Annotated[
     Path | None,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from longarena.cli.output import RUNS, AsJson, Output, Quiet, Runs, Threads
+from longarena.cli.output import RUNS, AsJson, ModelName, Output, Quiet, Runs, Threads
 from longarena.cli.stopping import when_stopped
 from longarena.errors import UserError
 from longarena.printable import printable
@@ -29,7 +29,7 @@ LengthPenalty = Annotated[
 
 @when_stopped("nothing was changed")
 def translate(
-    run: Annotated[str, typer.Argument(help="The id of a run, its beginning, or its folder.")],
+    run: ModelName,
     sentences: Annotated[
         list[str] | None,
         typer.Argument(help="Sentences; without any, the lines of standard input."),
@@ -41,21 +41,20 @@ def translate(
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
-    """Translate sentences with the best parameters of a run, a line each."""
+    """Translate sentences with the model of a run or an exported one, a line each."""
     from longarena.runtime import set_up
-    from longarena.training.folder import find_run
-    from longarena.training.translate import translator
+    from longarena.training.export import find_model
 
     out = Output(quiet, json)
     given = sentences or read_lines()
-    folder = find_run(runs, run)
     set_up(threads)
-    chosen = translator(folder, decoding_changes(beam, length_penalty))
+    model = find_model(runs, run)
+    chosen = model.translator(decoding_changes(beam, length_penalty))
     found = chosen.translate(given)
     out.write("".join(f"{printable(text)}\n" for text in found))
     out.result(
         {
-            "run": folder.path.name,
+            "run": model.config.run,
             "translations": [
                 {"source": source, "translation": text}
                 for source, text in zip(given, found, strict=True)

@@ -27,15 +27,13 @@ from longarena.data.dataset import Split
 from longarena.errors import UserError
 from longarena.model.model import Model
 from longarena.progress import SILENT, Progress
-from longarena.recipes.recipe import build_task, note_source, signature_of
 from longarena.records.record import SpanRecord
 from longarena.runtime import machine, versions
 from longarena.seeding import numpy_rng
 from longarena.shapes import Mask, Tokens
 from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
-from longarena.tracks import track_of
-from longarena.training.best import check_data, load_best
+from longarena.training.best import check_data, load_run
 from longarena.training.folder import RunFolder
 
 SAMPLES, BATCH_SIZE = 1000, 4
@@ -43,17 +41,13 @@ SAMPLES, BATCH_SIZE = 1000, 4
 
 def span(folder: RunFolder, samples: int = SAMPLES, progress: Progress = SILENT) -> SpanRecord:
     """Measure how far the best parameters of a run look, on samples of the validation split."""
-    recipe = note_source(folder.read_recipe())
-    task = build_task(recipe)
-    signature = signature_of(recipe, task)
-    track = track_of(signature)
-    model = track.build(recipe.model, signature, recipe.seed).eval()
+    best = load_run(folder)
+    recipe, task, model = best.recipe, best.task, best.model.eval()
     if not all(isinstance(mixer, Attention) for mixer in model.backbone.encoder.mixers()):
         raise UserError(f"{recipe.model.mixer} has no attention matrix, so it has no span")
-    best = load_best(model, folder)
     data = obtain(task, default_home(), progress)
     check_data(best.state.fingerprint, data, folder)
-    split = track.examples(data.split("valid"), signature)
+    split = best.track.examples(data.split("valid"), best.signature)
     chosen = _choose(split, samples, recipe.seed)
     spans = _measure(model, split, chosen, progress)
     return SpanRecord(

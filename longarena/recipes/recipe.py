@@ -124,15 +124,9 @@ def note_source(recipe: Recipe) -> Recipe:
 
     A recipe that was made before the mixer was edited is refused.
     """
-    mixer, noted = recipe.model.mixer, recipe.model.own
-    own = attention.note_own(mixer)
+    own = attention.check_source(recipe.model.mixer, recipe.model.own, "this recipe was made")
     if own is None:
         return recipe
-    if noted is not None and noted.source != own.source:
-        raise UserError(
-            f"{mixer} was edited since this recipe was made (source {noted.source}, now "
-            f"{own.source}); put the old source back, or train anew with the new one"
-        )
     return recipe.model_copy(update={"model": recipe.model.model_copy(update={"own": own})})
 
 

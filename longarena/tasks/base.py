@@ -23,6 +23,7 @@ from longarena.data.dataset import Chunk, Dataset, DiskTokens, Split
 from longarena.data.download import Download
 from longarena.errors import UserError
 from longarena.options import Options, parse
+from longarena.tasks.raw_input import RawInput, TokenInput
 from longarena.tasks.signature import Signature
 from longarena.tasks.splits import scaled
 
@@ -74,6 +75,16 @@ class Task(ABC):
     @abstractmethod
     def card(self) -> TaskCard:
         """The card of the task under its options, at full size."""
+
+    @property
+    def raw_input(self) -> RawInput:
+        """What an example is before it is tokens; by default it never was anything else."""
+        return TokenInput()
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """What the classes are called, in the order of their numbers; empty if by these alone."""
+        return ()
 
     def generate(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, Chunk]]:
         """Yield chunks of examples with their split, `sizes[split]` in all, always the same."""

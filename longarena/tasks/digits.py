@@ -24,12 +24,13 @@ from pydantic import Field
 from longarena.data.archive import Source
 from longarena.data.dataset import Chunk, DiskTokens
 from longarena.data.download import Download
-from longarena.data.wav import Samples, decode
+from longarena.data.wav import decode
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.seeding import numpy_rng
 from longarena.tasks.base import Task, TaskCard
 from longarena.tasks.curve import draw_values
+from longarena.tasks.raw_input import LOUDEST, LoudnessInput
 from longarena.tasks.signature import Signature
 from longarena.tasks.splits import held_out
 
@@ -37,7 +38,6 @@ NAME = re.compile(r"(?:.*/)?recordings/(\d)_([a-z]+)_(\d+)\.wav")
 RATE: Final = 8000
 LONGEST = 18_262
 FIRST_OF_TRAIN = 5
-LOUDEST = 32_767  # a token is 0 for -1 and twice this for 1
 MAX_SAMPLES = 1 << 20
 
 
@@ -82,6 +82,10 @@ class Digits(Task):
             citation="Jackson et al. (2018), https://doi.org/10.5281/zenodo.1342401",
         )
 
+    @property
+    def raw_input(self) -> LoudnessInput:
+        return LoudnessInput(rate=self.options.rate)
+
     def read(self, source: Source) -> Iterator[tuple[str, Chunk]]:
         found = self._recordings(source)
         train = [key for key in found if key[2] >= FIRST_OF_TRAIN]
@@ -108,7 +112,8 @@ class Digits(Task):
                     raise UserError(f"{name} has {recording.rate} samples a second, not {RATE}")
                 samples = recording.at_rate(self.options.rate, name).samples
                 key = int(match[1]), match[2], int(match[3])
-                found[key] = _tokens(samples)[: self.options.max_length]
+                tokens = self.raw_input.encode(samples, None)
+                found[key] = tokens[: self.options.max_length]
         if not found:
             raise UserError(
                 f"{source.path} has no recordings/<digit>_<speaker>_<index>.wav; "
@@ -118,10 +123,3 @@ class Digits(Task):
 
     def describe(self, sequences: Sequence[DiskTokens], label: int) -> str:
         return f"{label}:\n{draw_values(sequences[0], self.signature.vocab_size)}"
-
-
-def _tokens(samples: Samples) -> DiskTokens:
-    """Scale a recording to its loudest sample, and count in steps from -1."""
-    loudest = float(np.abs(samples).max(initial=0)) or 1.0
-    tokens: DiskTokens = (np.rint(samples / loudest * LOUDEST) + LOUDEST).astype(np.uint16)
-    return tokens

@@ -19,6 +19,7 @@ from longarena.data.download import Download
 from longarena.seeding import numpy_rng
 from longarena.tasks.base import Task, TaskCard
 from longarena.tasks.cifar import read_cifar
+from longarena.tasks.raw_input import ValueInput
 from longarena.tasks.signature import Signature
 from longarena.tasks.splits import held_out
 
@@ -33,6 +34,8 @@ SHADES = " .:-=+*#%@"
 class Image(Task):
     """Ten-way classification of small grey photographs."""
 
+    raw_input = ValueInput()
+    class_names = CLASSES
     download = Download(
         "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
         "sha256:c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",

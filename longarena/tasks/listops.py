@@ -29,6 +29,7 @@ from longarena.seeding import numpy_rng
 from longarena.tasks import release
 from longarena.tasks.base import Task, TaskCard
 from longarena.tasks.expressions import TOKENS, UNKNOWN, draw_tree, encode
+from longarena.tasks.raw_input import ExpressionInput
 from longarena.tasks.signature import Signature
 from longarena.tasks.splits import CHUNK, Example, chunks
 
@@ -55,6 +56,7 @@ class ListOps(Task):
     options_type = ListOpsOptions
     options: ListOpsOptions
     is_generated = True
+    raw_input = ExpressionInput()
     sample_options: ClassVar[Mapping[str, object]] = {
         "min_length": 14,
         "max_length": 26,

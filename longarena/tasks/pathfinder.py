@@ -32,6 +32,7 @@ from longarena.options import Options
 from longarena.seeding import numpy_rng
 from longarena.tasks.base import Task, TaskCard
 from longarena.tasks.contour_files import read_images
+from longarena.tasks.raw_input import ValueInput
 from longarena.tasks.release import DOWNLOAD
 from longarena.tasks.signature import Signature
 
@@ -84,6 +85,8 @@ class Contours(Task):
     options: ContourOptions
     download = DOWNLOAD
     is_generated = True
+    raw_input = ValueInput()
+    class_names = ("two paths", "one path")
     name: ClassVar[str]
     title: ClassVar[str] = "Pathfinder"
     side: int

@@ -20,6 +20,7 @@ from longarena.errors import UserError
 from longarena.options import Options
 from longarena.tasks import release
 from longarena.tasks.base import Task, TaskCard
+from longarena.tasks.raw_input import TextInput
 from longarena.tasks.signature import Signature
 from longarena.tasks.splits import Example, chunks
 
@@ -43,6 +44,8 @@ class Retrieval(Task):
 
     options_type = RetrievalOptions
     options: RetrievalOptions
+    raw_input = TextInput(columns=("text1", "text2"))
+    class_names = ("no citation", "citation")
     download = release.DOWNLOAD
 
     @property

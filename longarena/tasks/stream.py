@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from longarena.data.dataset import Bytes, Chunk, Split
 from longarena.options import Options
 from longarena.tasks.base import Task
+from longarena.tasks.raw_input import TextInput
 from longarena.tasks.signature import Signature
 
 SHOWN = 1000  # bytes of an example that a person reads
@@ -50,6 +51,7 @@ class Stream(Task):
 
     options_type = StreamOptions
     options: StreamOptions
+    raw_input = TextInput()
 
     @property
     def signature(self) -> Signature:

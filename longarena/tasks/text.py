@@ -24,10 +24,12 @@ from longarena.errors import UserError
 from longarena.options import Options
 from longarena.seeding import numpy_rng
 from longarena.tasks.base import Task, TaskCard
+from longarena.tasks.raw_input import TextInput
 from longarena.tasks.signature import Signature
 from longarena.tasks.splits import Example, chunks, held_out
 
 LABELS = ("neg", "pos")
+CLASSES = ("negative", "positive")
 NAME = re.compile(r"(?:.*/)?(train|test)/(neg|pos)/([^./][^/]*)\.txt")
 RATED = re.compile(r"([0-9]{1,9})_([0-9]{1,2})")
 NEUTRAL = (5, 6)  # ratings that were left out of the set
@@ -44,6 +46,8 @@ class Text(Task):
 
     options_type = TextOptions
     options: TextOptions
+    raw_input = TextInput()
+    class_names = CLASSES
     download = Download(
         "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
         "md5:7c2ac02c03563afcf9b574c7e56c153a",
@@ -100,7 +104,7 @@ class Text(Task):
 
     def describe(self, sequences: Sequence[DiskTokens], label: int) -> str:
         text = sequences[0].tobytes().decode(errors="replace")
-        return f"{('negative', 'positive')[label]}:\n{text}"
+        return f"{CLASSES[label]}:\n{text}"
 
 
 def _meaning(name: str) -> tuple[str, int, int]:

@@ -27,6 +27,7 @@ from longarena.data.tokens import NUM_BYTES, ByteTokeniser, Tokeniser, train_byt
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.tasks.base import SPLITS, Task
+from longarena.tasks.raw_input import TextInput
 from longarena.tasks.sentences import Languages, Pair
 from longarena.tasks.signature import Signature
 from longarena.tasks.splits import CHUNK
@@ -73,6 +74,7 @@ class Translation(Task):
     options_type = TranslationOptions
     options: TranslationOptions
     dataset_type = ParallelDataset
+    raw_input = TextInput(has_tokeniser=True)
 
     @property
     @abstractmethod

@@ -1,19 +1,25 @@
 """The parameters of a run that did best on validation: which run's, at which step, on which data.
 
 They lie in a file of their own, and in every checkpoint: a file that is damaged can be recovered.
+`load_run` builds the model of a run around them.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from torch import nn
-
 from longarena.data.dataset import Dataset
+from longarena.data.tensors import Tensors, check_fit, load_tensors, save_tensors
 from longarena.errors import UserError
+from longarena.model.model import Model
 from longarena.options import Options
 from longarena.progress import SILENT
+from longarena.recipes.recipe import Recipe, build_task, note_source, signature_of
+from longarena.tasks.base import Task
+from longarena.tasks.signature import Signature
+from longarena.tracks import track_of
+from longarena.tracks.base import Track
 from longarena.training import checkpoint
-from longarena.training.checkpoint import Checkpoint, Tensors
+from longarena.training.checkpoint import Checkpoint
 from longarena.training.folder import RunFolder
 
 PREFIX = "best/"  # of their names in a checkpoint
@@ -36,12 +42,12 @@ class Best:
 
     def write(self, path: Path) -> None:
         """Write them to a file of their own."""
-        checkpoint.save_tensors(path, self.tensors, self.state.model_dump(mode="json"))
+        save_tensors(path, self.tensors, self.state.model_dump(mode="json"))
 
     @classmethod
     def read(cls, path: Path) -> "Best":
         """Read such a file; raise ValueError if it is not as it was written."""
-        found = checkpoint.load_tensors(path)
+        found = load_tensors(path)
         return cls(BestState.model_validate(found.about), found.tensors)
 
     @classmethod
@@ -82,17 +88,34 @@ def read_best(folder: RunFolder) -> Best:
         return found
 
 
-def load_best(model: nn.Module, folder: RunFolder) -> Best:
-    """Put the best parameters of a run into its model."""
+@dataclass(frozen=True)
+class BestModel:
+    """The model of a run with its best parameters, and everything that it was built from."""
+
+    recipe: Recipe
+    task: Task
+    signature: Signature
+    track: Track
+    model: Model
+    state: BestState
+
+
+def load_run(folder: RunFolder) -> BestModel:
+    """Build the model of a run and put its best parameters into it."""
+    recipe = note_source(folder.read_recipe())
+    task = build_task(recipe)
+    signature = signature_of(recipe, task)
+    track = track_of(signature)
+    model = track.build(recipe.model, signature, recipe.seed)
     best = read_best(folder)
     try:
-        checkpoint.check_fit(model.state_dict(), best.tensors)
+        check_fit(model.state_dict(), best.tensors)
     except ValueError as error:
         raise UserError(
             f"{folder.best} is of another version of longarena ({error}); train the run again"
         ) from None
     model.load_state_dict(best.tensors)
-    return best
+    return BestModel(recipe, task, signature, track, model, best.state)
 
 
 def check_data(fingerprint: str, data: Dataset, run: RunFolder) -> None:

@@ -4,26 +4,22 @@
     checkpoint/step-00000250.json          the state: everything that is not a tensor
     checkpoint/best.safetensors            the parameters that did best on validation
 
-All are written atomically, the JSON last: a checkpoint exists when its JSON does. The digest of
-tensors is of what they are about and of the name, type, shape and bytes of each; that of the JSON
-is of the state and of the tensors' digest. So nothing can change unnoticed, and no two files that
-do not belong together pass for a checkpoint. One that is damaged, or does not fit its run, is
-passed over for the one before. Nothing is ever unpickled.
+All are written atomically, the JSON last: a checkpoint exists when its JSON does. Tensors have a
+digest (`data/tensors.py`); that of the JSON is of the state and of the tensors' digest. So nothing
+can change unnoticed, and no two files that do not belong together pass for a checkpoint. One that
+is damaged, or does not fit its run, is passed over for the one before.
 """
 
-import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import safetensors
-
 from longarena.data.files import make_way, read_json, write_atomically
-from longarena.options import Value
+from longarena.data.tensors import State, Tensors, digest_of, load_tensors, save_tensors
 from longarena.progress import Progress
 
 if TYPE_CHECKING:
@@ -31,13 +27,10 @@ if TYPE_CHECKING:
 
 KEPT = 2
 MODEL = "model/"  # what the names of the model's tensors begin with
-HEADER = "longarena"
 # eight digits, or more where eight are too few
 NAME = re.compile(r"step-([0-9]{8}|[1-9][0-9]{8,15})\.json")
 
 Result = TypeVar("Result")
-State = dict[str, Value]
-Tensors = Mapping[str, "Tensor"]
 
 
 @dataclass(frozen=True)
@@ -49,15 +42,6 @@ class Checkpoint:
     state: State
 
 
-@dataclass(frozen=True)
-class TensorFile:
-    """Tensors, what they are about, and their digest."""
-
-    tensors: Tensors
-    about: State
-    digest: str
-
-
 def save(folder: Path, checkpoint: Checkpoint, kept_number: int = KEPT) -> None:
     """Write a checkpoint; remove all but the last ones, and what killed processes left behind."""
     step = checkpoint.step
@@ -65,7 +49,7 @@ def save(folder: Path, checkpoint: Checkpoint, kept_number: int = KEPT) -> None:
     state = {"step": step, "tensors": digest, "state": checkpoint.state}
     path = _state_path(folder, step)
     make_way(path)
-    write_atomically(path, json.dumps(state | {"sha256": _digest(state)}))
+    write_atomically(path, json.dumps(state | {"sha256": digest_of(state)}))
     # what lies beyond this step was damaged, or the run would not have come here again
     steps = [each for each in saved_steps(folder) if each <= step]
     kept = {_state_path(folder, each).stem for each in steps[-max(KEPT, kept_number) :]}
@@ -142,65 +126,11 @@ def _read_state(folder: Path, step: int) -> tuple[State, str]:
             about = {"step": named, "tensors": tensors, "state": state}
         case _:
             raise ValueError("its state has no digest")
-    if _digest(about) != digest:
+    if digest_of(about) != digest:
         raise ValueError("the digest of its state does not match")
     if named != step:
         raise ValueError(f"it is that of step {named}")
     return state, tensors
-
-
-def save_tensors(path: Path, tensors: Tensors, about: State) -> str:
-    """Write tensors, and what they are about, atomically; return their digest."""
-    # not at the top: listing runs reads their steps, and must not wait for torch
-    import safetensors.torch  # noqa: PLC0415
-
-    # copies, because the format refuses tensors that share memory (parameters used twice)
-    copies = {key: tensor.detach().cpu().clone() for key, tensor in tensors.items()}
-    digest = _digest(about, copies)
-    make_way(path)
-    # one entry: the order of several is not the same in every process
-    header = {HEADER: json.dumps({"about": about, "sha256": digest})}
-    write_atomically(path, safetensors.torch.save(copies, header))
-    return digest
-
-
-def load_tensors(path: Path) -> TensorFile:
-    """Read a file of tensors; raise ValueError if it is not as it was written."""
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            # copies, because the file is mapped and may change after it was checked
-            tensors = {key: file.get_tensor(key).clone() for key in file.keys()}  # noqa: SIM118
-            header = json.loads((file.metadata() or {})[HEADER])
-        about, expected = header["about"], header["sha256"]
-        digest = _digest(about, tensors)
-    except OSError:
-        raise
-    except Exception as error:
-        # a damaged file can fail in any way, but only inside the reader
-        raise ValueError(str(error)) from None
-    if digest != expected:
-        raise ValueError("its digest does not match")
-    return TensorFile(tensors, about, digest)
-
-
-def check_fit(expected: Tensors, found: Tensors) -> None:
-    """Raise ValueError unless tensors have the names, types and shapes of others."""
-    given, wanted = (
-        {key: (value.dtype, tuple(value.shape)) for key, value in tensors.items()}
-        for tensors in (found, expected)
-    )
-    differing = sorted(key for key in given | wanted if given.get(key) != wanted.get(key))
-    if differing:
-        raise ValueError(f"it does not fit the model: {differing[0]}")
-
-
-def _digest(about: Mapping[str, object], tensors: Tensors | None = None) -> str:
-    """Digest everything that a file says."""
-    found = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    for key, tensor in sorted((tensors or {}).items()):
-        found.update(f"\0{key}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
-        found.update(tensor.numpy().tobytes())
-    return found.hexdigest()
 
 
 def saved_steps(folder: Path) -> list[int]:

@@ -11,15 +11,13 @@ from longarena.errors import UserError
 from longarena.model.decoding import Decoding
 from longarena.options import Value, parse
 from longarena.progress import SILENT, Progress
-from longarena.recipes.recipe import Recipe, build_task, note_source, signature_of
 from longarena.records.lengths import LengthScore
 from longarena.records.record import SplitScore
-from longarena.tasks.base import Task, default_home
+from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
-from longarena.tracks import track_of
 from longarena.tracks.base import Evaluation, Track
 from longarena.tracks.metric import Metric
-from longarena.training.best import check_data, load_best
+from longarena.training.best import BestModel, check_data, load_run
 from longarena.training.devices import launch
 from longarena.training.folder import RunFolder
 from longarena.training.lengths import score_lengths
@@ -50,11 +48,11 @@ def evaluate_run(
 ) -> EvaluatedRun:
     """Score the best parameters of a run on a split; `decoding` changes how it writes."""
     best = _read_best(folder, decoding or {})
-    data = obtain(best.task, default_home(), progress)
-    check_data(best.fingerprint, data, folder)
-    signature = signature_of(best.recipe, best.task)
-    examples = best.track.examples(data.split(split), signature)
-    found = best.evaluate(examples, best.recipe.batch_size, progress)
+    task, recipe = best.loaded.task, best.loaded.recipe
+    data = obtain(task, default_home(), progress)
+    check_data(best.loaded.state.fingerprint, data, folder)
+    examples = best.track.examples(data.split(split), best.loaded.signature)
+    found = best.evaluate(examples, recipe.batch_size, progress)
     score = split_score(found)
     if score is None:
         raise UserError(f"run {folder.path.name} has no score on {split}: its loss is no number")
@@ -66,7 +64,7 @@ def evaluate_lengths(
 ) -> EvaluatedLengths:
     """Score the best parameters of a run at some lengths, on new examples of a split."""
     best = _read_best(folder, {})
-    scores = score_lengths(best.task, lengths, best.evaluate, split, progress)
+    scores = score_lengths(best.loaded.task, lengths, best.evaluate, split, progress)
     return EvaluatedLengths(best.track.metric, scores)
 
 
@@ -74,29 +72,22 @@ def evaluate_lengths(
 class _Best:
     """The best parameters of a run on its device."""
 
-    recipe: Recipe
-    task: Task
+    loaded: BestModel
     track: Track
     model: nn.Module
     device: torch.device
-    fingerprint: str
 
     def evaluate(self, split: Split, batch_size: int, progress: Progress = SILENT) -> Evaluation:
         return self.track.evaluate(self.model, split, batch_size, self.device, progress)
 
 
 def _read_best(folder: RunFolder, decoding: Mapping[str, Value]) -> _Best:
-    recipe = note_source(folder.read_recipe())
-    task, devices = build_task(recipe), launch(recipe)
-    chosen = parse(Decoding, recipe.decoding.model_dump() | dict(decoding), "decoding")
-    signature = signature_of(recipe, task)
-    plain = track_of(signature)
-    track = plain.with_decoding(chosen)
-    if decoding and track is plain:
+    best = load_run(folder)
+    devices = launch(best.recipe)
+    chosen = parse(Decoding, best.recipe.decoding.model_dump() | dict(decoding), "decoding")
+    track = best.track.with_decoding(chosen)
+    if decoding and track is best.track:
         raise UserError(
             f"run {folder.path.name} translates nothing; leave out {', '.join(sorted(decoding))}"
         )
-    model = track.build(recipe.model, signature, recipe.seed)
-    found = load_best(model, folder)
-    wrapped = devices.setup_module(model)
-    return _Best(recipe, task, track, wrapped, devices.device, found.state.fingerprint)
+    return _Best(best, track, devices.setup_module(best.model), devices.device)

@@ -16,6 +16,7 @@ from torch import Tensor
 from longarena.data.batches import Batch, one_ahead
 from longarena.data.dataset import Dataset, Split
 from longarena.data.sample import sample
+from longarena.data.tensors import check_fit
 from longarena.options import Value
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe, signature_of
@@ -25,7 +26,7 @@ from longarena.tracks.base import Evaluation
 from longarena.tracks.tally import Tally
 from longarena.training import checkpoint
 from longarena.training.best import PREFIX, Best, BestState, check_data
-from longarena.training.checkpoint import Checkpoint, check_fit
+from longarena.training.checkpoint import Checkpoint
 from longarena.training.devices import Devices
 from longarena.training.first_step import check_first_step
 from longarena.training.folder import VALID, Log, RunFolder

@@ -6,11 +6,11 @@ new, and so is the optimiser.
 
 from dataclasses import dataclass
 
+from longarena.data.tensors import check_fit
 from longarena.errors import UserError
 from longarena.model.model import Model
 from longarena.records.record import RunRecord, StartRecord
 from longarena.training.best import read_best
-from longarena.training.checkpoint import check_fit
 from longarena.training.folder import RunFolder
 
 BACKBONE = "backbone."  # what the names of its tensors begin with in a model

@@ -6,6 +6,7 @@ from typing import Any
 from torch import Tensor
 from torch.optim import Optimizer
 
+from longarena.attention.own import named, own_kind
 from longarena.data.batches import Batch
 from longarena.model.model import Model
 from longarena.recipes.recipe import Recipe
@@ -74,5 +75,6 @@ def _accumulate(learner: Learner, part: Batch, whole: int | Tensor) -> Tally:
     if extra is not None:
         objective = objective + extra * learner.track.weight(part)
     # the processes average their gradients, so each scales its own up by their number
-    learner.devices.backward(objective * (learner.devices.world_size / whole))
+    with named(own_kind(learner.model.mixers()), "the backward pass"):
+        learner.devices.backward(objective * (learner.devices.world_size / whole))
     return judged.tally

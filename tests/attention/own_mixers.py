@@ -130,3 +130,18 @@ class LooksAhead(Mean):
     """Says that it can be causal, and is not."""
 
     card = MixerCard(title="Clairvoyant", causal=True)
+
+
+class Unlearnable(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise ArithmeticError("no way back")
+
+
+class RaisesBackward(Mean):
+    def forward(self, x, mask):
+        return Unlearnable.apply(super().forward(x, mask))

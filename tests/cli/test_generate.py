@@ -144,6 +144,15 @@ def test_a_mistake_is_one_line(generate, words, answer):
     assert_refused(generate(*words), answer)
 
 
+def test_an_exported_model_writes_what_its_run_writes(generate, trained, run):
+    expected = generate("--prompt", "the ", "--tokens", "40", "--quiet")
+    code, output, _ = run("export", "model", trained[1]["rotary"], "--out", "model")
+    assert code == 0
+    assert output.endswith("next: longarena generate model\n")
+    assert run("generate", "model", "--prompt", "the ", "--tokens", "40", "--quiet") == expected
+    assert_refused(run("predict", "model", "text.txt"), "use: longarena generate RUN")
+
+
 def test_a_run_of_another_track_is_refused(run):
     _, output, _ = run("train", "listops", "linear", *SMALL_WORDS, "--quiet", "--json")
     ended = run("generate", json.loads(output)["id"])
@@ -153,7 +162,7 @@ def test_a_run_of_another_track_is_refused(run):
 def test_what_is_no_text_is_replaced(generate, monkeypatch):
     drawn = iter(b"\xc3\xa9\xff\x1b[2J\xe2\x82")
     monkeypatch.setattr(
-        "longarena.training.generate.Sampling.draw", lambda *_: next(drawn), raising=True
+        "longarena.inference.generate.Sampling.draw", lambda *_: next(drawn), raising=True
     )
     _, output, _ = generate("--tokens", "9", "--quiet")
     assert output == "\u00e9\ufffd\ufffd[2J\ufffd\n"

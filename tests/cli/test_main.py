@@ -2,15 +2,18 @@ import json
 import shlex
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from cli.commands import SMALL_WORDS, assert_refused
+from training.runs import small_recipe
 
 from longarena.attention import CARDS, MIXERS
 from longarena.cli import tour
 from longarena.recipes.presets import preset
 from longarena.recipes.recipe import override
 from longarena.records.folder import read_records
+from longarena.training.folder import RunFolder
 
 
 @pytest.mark.parametrize(
@@ -71,6 +74,24 @@ def test_a_run_is_trained_evaluated_listed_and_reported(run, tmp_path):
     code, output, _ = run("report")
     assert code == 0
     assert record["id"] in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_a_damaged_run_is_listed_as_such_beside_the_others(run):
+    recipes = [small_recipe("linear", f"seed={seed}") for seed in range(3)]
+    folders = [RunFolder.of(Path("runs"), recipe) for recipe in recipes]
+    for folder, recipe in zip(folders, recipes, strict=True):
+        folder.path.mkdir(parents=True)
+        folder.write_recipe(recipe)
+    folders[0].record.write_text("{")
+    (folders[1].path / "recipe.json").write_text("[]")
+    states = {row["run"]: row["state"] for row in json.loads(run("list", "runs", "--json")[1])}
+    expected = ["damaged", "damaged", "unfinished"]
+    assert [states[folder.path.name] for folder in folders] == expected
+    code, output, _ = run("list", "runs")
+    assert code == 0
+    assert f"longarena show run {recipes[0].id}" in output
+    assert recipes[2].id not in output.partition("next:")[2]
+    assert_refused(run("show", "run", recipes[1].id), "cannot read")
 
 
 def test_data_is_prepared_and_shown(run):

@@ -88,6 +88,16 @@ def test_lines_of_standard_input_are_translated_as_words_are(translate):
     assert translate("translate", sentences[2])[1] == f"{lines[2]}\n"
 
 
+def test_an_exported_model_translates_as_its_run_does(translate, trained, run, monkeypatch):
+    _, expected, _ = translate("translate", "ein Hund läuft hier.")
+    code, output, _ = run("export", "model", trained[1], "--out", "model")
+    assert code == 0
+    assert output.endswith("next: longarena translate model\n")
+    monkeypatch.setenv("LONGARENA_HOME", "nowhere")
+    assert run("translate", "model", "ein Hund läuft hier.")[1] == expected
+    assert_refused(run("predict", "model", "tiny.de"), "use: longarena translate RUN")
+
+
 def test_json_has_the_sentences_and_how_they_were_found(translate):
     _, output, errors = translate("translate", "ein Hund", "--json", "--length-penalty", "0.5")
     found = json.loads(output)

@@ -7,6 +7,7 @@ from training.runs import small_recipe
 from longarena.attention import build, matrix
 from longarena.data.batches import assemble
 from longarena.data.dataset import collect
+from longarena.data.tensors import load_tensors
 from longarena.errors import UserError
 from longarena.measure.span import SAMPLES, _measure, mean_distance, span
 from longarena.model.config import ModelConfig
@@ -17,7 +18,6 @@ from longarena.tasks import build as build_probe
 from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
 from longarena.tracks import track_of
-from longarena.training.checkpoint import load_tensors
 from longarena.training.folder import RunFolder
 from longarena.training.loop import train
 

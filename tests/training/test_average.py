@@ -5,7 +5,8 @@ import torch
 from training.runs import small_recipe
 from training.test_loop import train_until, without_clock
 
-from longarena.training.checkpoint import Checkpoint, average, load_tensors, save
+from longarena.data.tensors import load_tensors
+from longarena.training.checkpoint import Checkpoint, average, save
 from longarena.training.folder import RunFolder
 from longarena.training.loop import train
 

@@ -10,6 +10,7 @@ import torch
 from training.runs import small_recipe
 from training.test_loop import train_until, without_clock
 
+from longarena.data.tensors import load_tensors
 from longarena.errors import UserError
 from longarena.progress import SILENT, Progress
 from longarena.training.best import Best, read_best
@@ -17,7 +18,6 @@ from longarena.training.checkpoint import (
     Checkpoint,
     latest,
     latest_state,
-    load_tensors,
     read,
     save,
     saved_steps,

@@ -15,8 +15,8 @@ from training.runs import small_recipe
 
 from longarena.attention import MIXERS, find
 from longarena.data.files import locked
+from longarena.data.tensors import load_tensors
 from longarena.errors import UserError
-from longarena.training.checkpoint import load_tensors
 from longarena.training.folder import RunFolder
 from longarena.training.loop import train
 

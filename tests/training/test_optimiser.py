@@ -6,10 +6,10 @@ from training.runs import small_recipe
 
 from longarena.attention.linear import LinearAttention
 from longarena.data.batches import Batch
+from longarena.data.tensors import load_tensors
 from longarena.recipes.recipe import Optimiser
 from longarena.recipes.schedule import rate
 from longarena.tasks.signature import Signature
-from longarena.training.checkpoint import load_tensors
 from longarena.training.devices import SingleDevice
 from longarena.training.folder import RunFolder
 from longarena.training.loop import train

@@ -35,6 +35,10 @@ MINE = (Path(__file__).parents[1] / "attention/own_mixers.py").read_text()
             "NanWhenLong",
             "the loss of the first step is not finite, which no rate explains: the mixer",
         ),
+        (
+            "RaisesBackward",
+            "raised in the backward pass (own_mixers.py, line 142): ArithmeticError",
+        ),
         ("NanGradient", "the gradient of the first step is not finite, which no rate explains"),
     ],
 )

@@ -23,6 +23,7 @@ from longarena.tasks.own.encoding import Encoding, scale_of
 from longarena.tasks.own.item import Item
 from longarena.tasks.own.names import SPLIT_NAMES
 from longarena.tasks.own.survey import Survey
+from longarena.tasks.raw_input import ValueInput, trimmed
 
 MAX_ROW = 1 << 24
 MAX_LABELS = 1 << 28
@@ -46,6 +47,11 @@ class Arrays(OwnData):
     options: ArrayOptions
     has_values = True
 
+    @property
+    def raw_input(self) -> ValueInput:
+        found = self.found
+        return ValueInput(low=found.low, high=found.high, array=self.options.values)
+
     def rule(self, path: Path) -> str:
         return "as its arrays are named"
 
@@ -54,11 +60,12 @@ class Arrays(OwnData):
 
     def items(self, path: Path) -> Iterator[Item]:
         for split, values, labels in self._arrays(path):
-            _check(values, labels)
+            check_values(values)
+            _check_labels(labels, values)
             names = _names(labels)
             for number, row in enumerate(values.rows()):
                 place = f"{values.name}, row {number + 1}"
-                yield Item(place, (_shortened(row),), names[number], split)
+                yield Item(place, (trimmed(row),), names[number], split)
 
     def encoding(self, found: Survey, path: Path) -> Encoding:
         return scale_of(found, self.name)
@@ -96,14 +103,18 @@ class Arrays(OwnData):
         return file
 
 
-def _check(values: StoredArray, labels: StoredArray) -> None:
-    """Refuse arrays that are not examples and their classes."""
+def check_values(values: StoredArray) -> None:
+    """Refuse an array that is not a row of values for each example."""
     if values.dtype.kind not in "buif":
         raise UserError(f"{values.name} holds {values.dtype}; values are whole or decimal numbers")
     if len(values.shape) < 2 or 0 in values.shape:
         raise UserError(f"{values.name} has the shape {values.shape}; (examples, length) is needed")
     if values.row_size > MAX_ROW:
         raise UserError(f"{values.name} has rows of {values.row_size:,} values; cut them")
+
+
+def _check_labels(labels: StoredArray, values: StoredArray) -> None:
+    """Refuse an array that is not a class for each example."""
     if labels.dtype.kind not in "buifUS":
         raise UserError(f"{labels.name} holds {labels.dtype}; labels are whole numbers or words")
     if len(labels.shape) != 1:
@@ -130,11 +141,3 @@ def _names(labels: StoredArray) -> list[str]:
             raise UserError(f"{labels.name} holds decimal numbers; labels are classes")
         found = found.astype(np.int64)
     return [str(name) for name in found.tolist()]
-
-
-def _shortened(row: NDArray[Any]) -> NDArray[Any]:
-    """Cut off what fills up a row at its end."""
-    if row.dtype.kind != "f" or not np.isnan(row[-1]):
-        return row
-    real = np.flatnonzero(~np.isnan(row))
-    return row[: real[-1] + 1] if len(real) else row[:0]

@@ -143,6 +143,10 @@ class OwnData(Task):
         )
 
     @property
+    def class_names(self) -> tuple[str, ...]:
+        return self.found.classes
+
+    @property
     def short_name(self) -> str:
         """The name without its folder."""
         return PurePath(self.name).name

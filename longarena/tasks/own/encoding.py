@@ -23,9 +23,9 @@ from longarena.data.tokens import Tokeniser, train_byte_pairs
 from longarena.errors import UserError
 from longarena.tasks.own.item import Item, Sequence
 from longarena.tasks.own.survey import Survey
+from longarena.tasks.raw_input import STEPS, scaled_to_steps
 
 BYTES = 257  # ids of a vocabulary of bytes, with that of padding
-STEPS = 1 << 16
 WIDEST = 8  # standard deviations
 TOKENISER = "tokeniser.json"
 
@@ -94,8 +94,7 @@ class Scale:
         values = sequence.astype(np.float64)
         self.num_values += len(values)
         self.num_clipped += int(((values < self.low) | (values > self.high)).sum())
-        steps = np.rint((values - self.low) / (self.high - self.low) * (STEPS - 1))
-        return np.clip(steps, 0, STEPS - 1).astype(np.uint16)
+        return scaled_to_steps(values, self.low, self.high)
 
     @property
     def clipped(self) -> float:

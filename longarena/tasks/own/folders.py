@@ -47,12 +47,12 @@ def class_files(folder: Path, pattern: str, ending: str = "") -> Iterator[ClassF
         yield ClassFile(path, place, _label(inner, found, place), split)
 
 
-def read_whole(file: ClassFile, most: int) -> bytes:
+def read_whole(path: Path, place: str, most: int) -> bytes:
     """Return the content of a file that is not gigantic."""
-    size = file.path.stat().st_size
+    size = path.stat().st_size
     if size > most:
-        raise UserError(f"{file.place} has {size:,} bytes; cut it, {most:,} are the most")
-    return file.path.read_bytes()
+        raise UserError(f"{place} has {size:,} bytes; cut it, {most:,} are the most")
+    return path.read_bytes()
 
 
 def _compiled(pattern: str) -> re.Pattern[str] | None:

@@ -19,6 +19,7 @@ from longarena.tasks.own.encoding import Encoding, scale_of
 from longarena.tasks.own.folders import FolderOptions, class_files, read_whole
 from longarena.tasks.own.item import Item
 from longarena.tasks.own.survey import Survey
+from longarena.tasks.raw_input import ValueInput
 
 MAX_BYTES = 1 << 26
 MAX_SAMPLES = 1 << 24
@@ -42,11 +43,16 @@ class Recordings(OwnData):
     def unit(self) -> str:
         return "samples"
 
+    @property
+    def raw_input(self) -> ValueInput:
+        found = self.found
+        return ValueInput(low=found.low, high=found.high, rate=self.options.rate)
+
     def items(self, path: Path) -> Iterator[Item]:
         first = ""
         rate = 0
         for file in class_files(path, self.options.label, ".wav"):
-            found = decode(read_whole(file, MAX_BYTES), file.place, MAX_SAMPLES)
+            found = decode(read_whole(file.path, file.place, MAX_BYTES), file.place, MAX_SAMPLES)
             first, rate = first or file.place, rate or found.rate
             if found.rate != rate:
                 raise UserError(

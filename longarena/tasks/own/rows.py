@@ -30,7 +30,7 @@ Reader = Callable[[Path, Sequence[str], bool], Iterator[Row]]
 
 def read_csv(path: Path, columns: Sequence[str], has_header: bool) -> Iterator[Row]:
     """Read a table with commas or semicolons between its columns."""
-    lines = _lines(path)
+    lines = lines_of(path)
     first = next(lines, "")
     delimiter = ";" if ";" in first and "," not in first else ","
     csv.field_size_limit(MAX_FIELD)
@@ -42,7 +42,7 @@ def read_tsv(path: Path, columns: Sequence[str], has_header: bool) -> Iterator[R
     """Read a table with tabs between its columns and a row in each line."""
     rows = (
         (number, line.rstrip("\r\n").split("\t"))
-        for number, line in enumerate(_lines(path), start=1)
+        for number, line in enumerate(lines_of(path), start=1)
         if line.rstrip("\r\n")
     )
     return _chosen(path, rows, columns, has_header)
@@ -50,7 +50,7 @@ def read_tsv(path: Path, columns: Sequence[str], has_header: bool) -> Iterator[R
 
 def read_jsonl(path: Path, columns: Sequence[str], has_header: bool) -> Iterator[Row]:
     """Read an object from every line."""
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(lines_of(path), start=1):
         place = f"{path.name}, line {number}"
         if not line.strip():
             continue
@@ -114,7 +114,7 @@ def word(value: Any, place: str) -> str:
     raise UserError(f"{place} is {kind} instead of a text or a number")
 
 
-def _lines(path: Path) -> Iterator[str]:
+def lines_of(path: Path) -> Iterator[str]:
     """Yield the lines of a file, each with its end; none may be gigantic."""
     with path.open("rb") as file:
         number = 0

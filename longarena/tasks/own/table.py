@@ -18,6 +18,7 @@ from longarena.tasks.own.item import Item
 from longarena.tasks.own.names import SPLIT_NAMES, split_files
 from longarena.tasks.own.rows import FORMATS
 from longarena.tasks.own.tokens import TextData, TokenOptions
+from longarena.tasks.raw_input import TextInput
 
 
 class TableOptions(TokenOptions):
@@ -45,6 +46,11 @@ class Table(TextData):
         if not all(names) or len(names) > 2:
             raise UserError(f"--text {self.options.text!r} names neither one column nor two")
         return names
+
+    @property
+    def raw_input(self) -> TextInput:
+        columns = {"columns": tuple(self.columns), "has_header": self.options.header}
+        return super().raw_input.model_copy(update=columns)
 
     @property
     def num_sequences(self) -> int:

@@ -28,5 +28,5 @@ class Texts(TextData):
 
     def items(self, path: Path) -> Iterator[Item]:
         for file in class_files(path, self.options.label):
-            content = np.frombuffer(read_whole(file, MAX_FIELD), np.uint8)
+            content = np.frombuffer(read_whole(file.path, file.place, MAX_FIELD), np.uint8)
             yield Item(file.place, (content,), file.label, file.split)

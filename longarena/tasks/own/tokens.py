@@ -14,6 +14,7 @@ from longarena.tasks.own.base import OwnData, OwnOptions
 from longarena.tasks.own.encoding import TOKENISER, AsBytes, Encoding, pairs_of
 from longarena.tasks.own.item import Item
 from longarena.tasks.own.survey import Survey
+from longarena.tasks.raw_input import TextInput
 
 
 class TokenOptions(OwnOptions):
@@ -35,6 +36,10 @@ class TextData(OwnData):
     @property
     def unit(self) -> str:
         return "bytes" if self.options.tokens == "bytes" else "tokens"
+
+    @property
+    def raw_input(self) -> TextInput:
+        return TextInput(has_tokeniser=self.options.tokens == "bpe")
 
     def encoding(self, found: Survey, path: Path) -> Encoding:
         if self.options.tokens == "bytes":

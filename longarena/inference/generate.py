@@ -1,4 +1,4 @@
-"""Continue a text with the model of a run, byte by byte.
+"""Continue a text with a trained model, byte by byte.
 
 The model sees at most `context` bytes, by default as many as in training. When it has read so many,
 it begins anew with the last half of them, as evaluation does: positions that were never trained
@@ -15,12 +15,7 @@ from longarena.errors import UserError
 from longarena.model.model import Model
 from longarena.model.sampling import Sampling
 from longarena.model.stepping import NextLogits, Stepper
-from longarena.recipes.recipe import build_task, note_source
 from longarena.seeding import torch_rng
-from longarena.tracks import track_of
-from longarena.tracks.language import Language
-from longarena.training.best import load_best
-from longarena.training.folder import RunFolder
 
 
 @dataclass
@@ -83,21 +78,3 @@ class TextGenerator:
     def _ids(self, text: bytearray) -> torch.Tensor:
         device = next(self.model.parameters()).device
         return torch.tensor([[byte + 1 for byte in text]], device=device)
-
-
-def text_generator(
-    folder: RunFolder, sampling: Sampling, seed: int = 0, context: int | None = None
-) -> TextGenerator:
-    """Load the best parameters of a run; refuse one that is not of a language model."""
-    recipe = note_source(folder.read_recipe())
-    signature = build_task(recipe).signature
-    track = track_of(signature)
-    if not isinstance(track, Language):
-        raise UserError(
-            f"run {folder.path.name} is of the track {signature.track}, which writes no text; "
-            "choose a run of enwik8 or of a text file"
-        )
-    model = track.build(recipe.model, signature, recipe.seed)
-    load_best(model, folder)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return TextGenerator(model.to(device), context or signature.max_length, sampling, seed)

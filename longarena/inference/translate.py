@@ -1,23 +1,14 @@
-"""Translate sentences with the model of a run."""
+"""Translate sentences with a trained model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 
-from longarena.data.parallel import ParallelDataset
 from longarena.data.tokens import Tokeniser
 from longarena.errors import UserError
 from longarena.model.beam_search import translate
 from longarena.model.decoding import Decoding
 from longarena.model.translation import TranslationModel
-from longarena.options import Value, parse
-from longarena.recipes.recipe import build_task
-from longarena.tasks.base import default_home
-from longarena.tasks.prepare import open_prepared
-from longarena.tracks import track_of
-from longarena.tracks.translation import Translation
-from longarena.training.best import load_best
-from longarena.training.folder import RunFolder
 
 BATCH_SIZE = 32
 
@@ -55,23 +46,3 @@ class Translator:
         found = translate(self.model, ids.to(device), self.decoding)
         texts = [self.tokeniser.decode([each - 1 for each in one.ids]) for one in found]
         return [text.replace("\n", " ") for text in texts]
-
-
-def translator(folder: RunFolder, decoding: Mapping[str, Value] | None = None) -> Translator:
-    """Load the best parameters of a run that translates; `decoding` changes how it searches."""
-    recipe = folder.read_recipe()
-    task = build_task(recipe)
-    track = track_of(task.signature)
-    if not isinstance(track, Translation):
-        raise UserError(
-            f"run {folder.path.name} is of the track {task.signature.track}, which translates "
-            "nothing; choose a run of multi30k or of two files of sentences"
-        )
-    chosen = parse(Decoding, recipe.decoding.model_dump() | dict(decoding or {}), "decoding")
-    model = track.build(recipe.model, task.signature, recipe.seed)
-    load_best(model, folder)
-    data = open_prepared(task, default_home(), verify=False)
-    if not isinstance(data, ParallelDataset):
-        raise TypeError("only a dataset of pairs of sentences has a tokeniser")
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return Translator(model.to(device), data.tokeniser, chosen)

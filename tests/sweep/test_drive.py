@@ -137,7 +137,7 @@ def test_a_stop_reaches_the_runs_under_way_and_begins_no_more(tmp_path):
 def test_runs_whose_data_cannot_be_had_fail_before_they_start(tmp_path):
     other = small_recipe("linear", "task.data=nowhere")
     sweep = begin(tmp_path, [RECIPES[0], other])
-    prepare_all(sweep, SILENT)
+    prepare_all(sweep, PretendedCrew({}), SILENT)
     assert [entry.standing for entry in sweep.entries] == ["waiting", "failed"]
     assert "is not prepared" in sweep.entries[1].reason
 
@@ -145,11 +145,11 @@ def test_runs_whose_data_cannot_be_had_fail_before_they_start(tmp_path):
 def test_data_that_another_process_prepares_is_waited_for(tmp_path, monkeypatch):
     home = tmp_path / "home"
     monkeypatch.setenv("LONGARENA_HOME", str(home))
-    prepare_all(begin(tmp_path, RECIPES[:1]), SILENT)
+    prepare_all(begin(tmp_path, RECIPES[:1]), PretendedCrew({}), SILENT)
     [lock] = home.glob("listops/.*.lock")
     sweep = begin(tmp_path, RECIPES[:1])
     with locked(lock, "unused"):
-        thread = threading.Thread(target=prepare_all, args=(sweep, SILENT))
+        thread = threading.Thread(target=prepare_all, args=(sweep, PretendedCrew({}), SILENT))
         thread.start()
         thread.join(timeout=0.5)
         assert thread.is_alive()

@@ -12,11 +12,11 @@ Choice: fsspec and not pyarrow's file systems, because torch brings it along and
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from longarena.data.files import appearing
 from longarena.errors import UserError
@@ -59,16 +59,16 @@ class Storage(Protocol):
         """Remove a file if it is there."""
 
 
-def pieces_of(file: BinaryIO) -> Iterator[bytes]:
-    """Read a file piece by piece."""
-    while piece := file.read(PIECE):
+def pieces_of(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """Read a file piece by piece, with the method `read` that all files have."""
+    while piece := read(PIECE):
         yield piece
 
 
 def send(path: Path, storage: Storage, name: str) -> None:
     """Copy a file to a storage."""
     with path.open("rb") as file:
-        storage.write(name, pieces_of(file))
+        storage.write(name, pieces_of(file.read))
 
 
 def fetch(storage: Storage, name: str, path: Path) -> None:
@@ -127,7 +127,7 @@ class FolderStorage:
 
     def read(self, name: str) -> Iterator[bytes]:
         with refusing(f"read {name}", self.title), (self.root / name).open("rb") as file:
-            yield from pieces_of(file)
+            yield from pieces_of(file.read)
 
     def write(self, name: str, pieces: Iterable[bytes]) -> None:
         with refusing(f"write {name}", self.title), appearing(self.root / name) as file:
@@ -167,7 +167,7 @@ class AddressStorage:
 
     def read(self, name: str) -> Iterator[bytes]:
         with refusing(f"read {name}", self.title), self._files.open(self._path(name)) as file:
-            yield from pieces_of(file)
+            yield from pieces_of(file.read)
 
     def write(self, name: str, pieces: Iterable[bytes]) -> None:
         path = self._path(name)

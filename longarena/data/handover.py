@@ -16,7 +16,7 @@ from longarena.data.storage import Missing, Storage, StorageError, fetch, read_t
 from longarena.errors import UserError
 from longarena.progress import SILENT, Progress
 
-MEGABYTE = 1 << 20
+KILOBYTE, MEGABYTE = 10**3, 10**6
 
 
 def send_dataset(folder: Path, storage: Storage, name: str, progress: Progress = SILENT) -> None:
@@ -90,4 +90,6 @@ def _damaged(storage: Storage, name: str) -> StorageError:
 def _size(folder: Path) -> str:
     """Say how large a dataset is."""
     total = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
-    return f"{total / MEGABYTE:.1f} MB"
+    if total < MEGABYTE:
+        return f"{total / KILOBYTE:.0f} kB"
+    return f"{total / MEGABYTE:,.1f} MB"

@@ -56,7 +56,7 @@ class FileServer:
 
     def read(self, root: str, name: str, start: int) -> bytes:
         storage = self._roots[root]
-        with refusing(f"read {name}", storage.title), (storage.root / name).open("rb") as file:
+        with refusing("read", name, storage.title), (storage.root / name).open("rb") as file:
             file.seek(start)
             return file.read(PIECE)
 
@@ -64,7 +64,7 @@ class FileServer:
         storage = self._roots[root]
         path = storage.root / name
         partial = path.with_name(f".{path.name}.{part.transfer}.partial")
-        with refusing(f"write {name}", storage.title):
+        with refusing("write", name, storage.title):
             path.parent.mkdir(parents=True, exist_ok=True)
             with partial.open("r+b" if part.start else "wb") as file:
                 file.seek(part.start)

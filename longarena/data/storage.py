@@ -84,17 +84,18 @@ def read_text(storage: Storage, name: str) -> str:
 
 
 @contextmanager
-def refusing(what: str, title: str) -> Iterator[None]:
+def refusing(verb: str, name: str, title: str) -> Iterator[None]:
     """Turn whatever a storage raises into one line."""
+    remedy = "; mend that, or name another storage" if verb == "write" else ""
     try:
         yield
     except UserError:
         raise
-    except FileNotFoundError:
-        raise Missing(f"{title} has no file {what.rpartition(' ')[2]}") from None
     except Exception as error:
         # every kind of storage has errors of its own
-        raise StorageError(f"cannot {what} in {title}: {reason_of(error)}") from None
+        if verb == "read" and isinstance(error, FileNotFoundError):
+            raise Missing(f"{title} has no file {name}") from None
+        raise StorageError(f"cannot {verb} {name} in {title}: {reason_of(error)}{remedy}") from None
 
 
 def reason_of(error: Exception) -> str:
@@ -105,7 +106,7 @@ def reason_of(error: Exception) -> str:
     ('No space left on device', 'KeyError')
     """
     told = getattr(error, "strerror", None) or str(error)
-    return " ".join(str(told).split())[:200] or type(error).__name__
+    return " ".join(str(told).split())[:400] or type(error).__name__
 
 
 @dataclass(frozen=True)
@@ -120,21 +121,21 @@ class FolderStorage:
 
     def names(self, folder: str) -> list[str]:
         path = self.root / folder
-        with refusing(f"list {folder}", self.title):
+        with refusing("list", folder, self.title):
             if not path.is_dir():
                 return []
             return sorted(each.name for each in path.iterdir() if each.is_file())
 
     def read(self, name: str) -> Iterator[bytes]:
-        with refusing(f"read {name}", self.title), (self.root / name).open("rb") as file:
+        with refusing("read", name, self.title), (self.root / name).open("rb") as file:
             yield from pieces_of(file.read)
 
     def write(self, name: str, pieces: Iterable[bytes]) -> None:
-        with refusing(f"write {name}", self.title), appearing(self.root / name) as file:
+        with refusing("write", name, self.title), appearing(self.root / name) as file:
             file.writelines(pieces)
 
     def remove(self, name: str) -> None:
-        with refusing(f"remove {name}", self.title):
+        with refusing("remove", name, self.title):
             (self.root / name).unlink(missing_ok=True)
 
 
@@ -155,7 +156,7 @@ class AddressStorage:
         return f"{self._root.rstrip('/')}/{name}"
 
     def names(self, folder: str) -> list[str]:
-        with refusing(f"list {folder}", self.title):
+        with refusing("list", folder, self.title):
             # other machines write there, too
             self._files.invalidate_cache()
             try:
@@ -166,19 +167,19 @@ class AddressStorage:
             return sorted(name.rpartition("/")[2] for name in files)
 
     def read(self, name: str) -> Iterator[bytes]:
-        with refusing(f"read {name}", self.title), self._files.open(self._path(name)) as file:
+        with refusing("read", name, self.title), self._files.open(self._path(name)) as file:
             yield from pieces_of(file.read)
 
     def write(self, name: str, pieces: Iterable[bytes]) -> None:
         path = self._path(name)
-        with refusing(f"write {name}", self.title):
+        with refusing("write", name, self.title):
             self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
             with self._files.open(path, "wb") as file:
                 for piece in pieces:
                     file.write(piece)
 
     def remove(self, name: str) -> None:
-        with refusing(f"remove {name}", self.title):
+        with refusing("remove", name, self.title):
             if self._files.exists(self._path(name)):
                 self._files.rm_file(self._path(name))
 

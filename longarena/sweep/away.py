@@ -31,8 +31,9 @@ from longarena.training.loop import lock
 
 # where runs live on a machine while they are done there
 WORK = "work"
-# the folders of a storage, and of a server
+# the folders of the server, and those of a storage
 RUNS, DATA = "runs", "data"
+CHECKPOINTS = "checkpoints"
 
 
 class AwayJob(Options):
@@ -53,7 +54,7 @@ class AwayJob(Options):
 
 
 def part_of(address: str, part: str) -> Storage:
-    """Open the part of a storage that is for runs, or for data."""
+    """Open the part of a storage that is for checkpoints, or for data."""
     return open_storage(f"{address.rstrip('/')}/{part}")
 
 
@@ -73,7 +74,11 @@ def carry_out_away(job: AwayJob, server: Server) -> Outcome:
         threads=job.threads,
         until=job.until,
     )
-    return carry_out(there, _kept(job, server))
+    outcome = carry_out(there, _kept(job, server))
+    if outcome.state != "stopped":
+        return outcome
+    # its own words name a folder of this machine, where nothing stays
+    return Outcome(state="stopped", reason=f"stopped, and kept in {job.storage or job.home}")
 
 
 @contextmanager
@@ -81,10 +86,11 @@ def _kept(job: AwayJob, server: Server) -> Iterator[None]:
     """Fetch what a run needs; inside the block send what it makes, and the rest at the end."""
     progress = _Telling(server, job.recipe)
     home = RemoteStorage(server, RUNS, job.home)
-    kept, data = home, RemoteStorage(server, DATA, job.home)
+    kept: Storage = home
+    data: Storage = RemoteStorage(server, DATA, job.home)
     if job.storage is not None:
         confirm(open_storage(job.storage), job.mark)
-        kept, data = (part_of(job.storage, part) for part in (RUNS, DATA))
+        kept, data = part_of(job.storage, CHECKPOINTS), part_of(job.storage, DATA)
     _receive(job, data, progress)
     run = KeptRun.of(job.recipe, default_home() / WORK, kept, home)
     with lock(run.folder):
@@ -117,7 +123,7 @@ def _leave(run: KeptRun, progress: Progress) -> None:
             run.conclude()
             shutil.rmtree(run.folder.path)
     except (OSError, StorageError) as error:
-        progress.say(f"{reason_of(error)}; what was not sent is in {run.folder.path}")
+        progress.say(f"what could not be sent is in {run.folder.path}: {reason_of(error)}")
 
 
 class _Telling(Progress):

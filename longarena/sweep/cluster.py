@@ -93,7 +93,7 @@ def call(method: "Callable[[], ObjectRef[Result]]") -> Result:
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, UserError):
             raise error.cause from None
-        raise
+        raise StorageError(str(error).strip().splitlines()[-1]) from None
     except ray.exceptions.RayError as error:
         reason = str(error).strip().splitlines()[0]
-        raise StorageError(f"the machine of the sweep cannot be reached: {reason}") from None
+        raise StorageError(f"another machine cannot be reached: {reason}") from None

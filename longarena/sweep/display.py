@@ -1,6 +1,6 @@
 """Show a sweep: one live table for all runs, or plain lines in a log file.
 
-The progress of a run is read from its log, so runs on all machines that share the files are shown.
+The progress of a run is read from its log, which a run on another machine sends now and then.
 """
 
 import json

@@ -60,6 +60,7 @@ class KeptRun:
         send_results(self.folder, self.home)
         if self.folder.record.is_file() and self.kept.storage != self.home.storage:
             forget_checkpoints(self.folder, self.kept, before=math.inf)
+            self.kept.storage.remove(self.kept.name_of(self.folder.recipe))
         else:
             send_checkpoints(self.folder, self.kept)
 
@@ -102,4 +103,4 @@ class Keeper:
     def _tell(self, error: Exception) -> None:
         if not self._has_told:
             self._has_told = True
-            self.progress.say(f"{reason_of(error)}; the run goes on, but is not kept")
+            self.progress.say(f"the run goes on, but is not kept: {reason_of(error)}")

@@ -11,6 +11,7 @@ Choice: no file is taken to be shared. This process holds the lock of a run that
 
 import platform
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -57,6 +58,14 @@ def offer_text(text: str, server: "ActorHandle[FileServer]") -> bool:
     return offer(Offer.model_validate_json(text), RayServer(server))
 
 
+@dataclass(frozen=True)
+class _Running:
+    """A run that is done elsewhere, and its lock."""
+
+    recipe: Recipe
+    held: ExitStack
+
+
 class RayCrew:
     """Tasks of a Ray cluster; use it as a context manager, which leaves the cluster."""
 
@@ -67,7 +76,7 @@ class RayCrew:
         self.keeping = keeping or Keeping()
         storage = self.keeping.storage
         self._mark = claim(open_storage(storage)) if storage else ""
-        self._running: dict[ObjectRef[str], tuple[Recipe, ExitStack]] = {}
+        self._running: dict[ObjectRef[str], _Running] = {}
         self._refused: list[tuple[Recipe, Outcome]] = []
         self._fingerprints: dict[str, str] = {}
         self._news_at = 0.0
@@ -84,19 +93,24 @@ class RayCrew:
     def _serve(self) -> "ActorHandle[FileServer]":
         """Hand out the files of this machine."""
         here = self._ray.get_runtime_context().get_node_id()
-        # a machine that sends a large file does not hold up the others
-        server = self._ray.remote(num_cpus=0, max_concurrency=8)(FileServer)
         home = default_home().absolute()
+        server = self._ray.remote(FileServer).options(
+            num_cpus=0,
+            # a machine that sends a large file does not hold up the others
+            max_concurrency=8,
+            scheduling_strategy=only_on(here),
+        )
         roots = {RUNS: self.places.runs, DATA: home, INCOMING: incoming(home)}
-        return server.options(scheduling_strategy=only_on(here)).remote(roots)
+        handle: ActorHandle[FileServer] = server.remote(roots)  # type: ignore[assignment]
+        return handle
 
     def __enter__(self) -> "RayCrew":
         return self
 
     def __exit__(self, *_: object) -> None:
-        for task, (_, held) in self._running.items():
+        for task, run in self._running.items():
             self._ray.cancel(task, force=True)
-            held.close()
+            run.held.close()
         self._ray.shutdown()
 
     @property
@@ -123,9 +137,10 @@ class RayCrew:
         """Have another machine send the data of a recipe; tell whether one has it."""
         wanted = Offer(recipe=recipe, storage=self.keeping.storage, mark=self._mark)
         text, ask = wanted.model_dump_json(), self._ray.remote(num_cpus=0)(offer_text)
+        nodes: list[Mapping[str, object]] = self._ray.nodes()  # type: ignore[no-untyped-call]
         asked = [
-            partial(ask.options(scheduling_strategy=only_on(node["NodeID"])).remote, text)
-            for node in self._ray.nodes()
+            partial(ask.options(scheduling_strategy=only_on(str(node["NodeID"]))).remote, text)
+            for node in nodes
             if node["Alive"]
         ]
         return any(call(partial(each, self._server)) for each in asked)
@@ -149,7 +164,7 @@ class RayCrew:
             fingerprint=self._fingerprints.get(_data_of(recipe), ""),
         )
         task = self._task.remote(job.model_dump_json(), self._server)
-        self._running[task] = recipe, held
+        self._running[task] = _Running(recipe, held)
 
     def ended(self) -> list[tuple[Recipe, Outcome]]:
         """Return the runs that have ended since the last call; write their records."""
@@ -157,9 +172,9 @@ class RayCrew:
         waiting = list(self._running)
         over = self._ray.wait(waiting, num_returns=len(waiting), timeout=0)[0] if waiting else []
         for task in over:
-            recipe, held = self._running.pop(task)
-            with held:
-                found.append((recipe, self._outcome(task)))
+            run = self._running.pop(task)
+            with run.held:
+                found.append((run.recipe, self._outcome(task)))
             self._news_at = 0.0
         return found
 

@@ -28,8 +28,8 @@ def test_data_arrives_whole_and_says_where_it_came_from(tmp_path, here, kind):
     assert fetch_dataset(there, NAME, tmp_path / "other" / NAME, told)
     assert Dataset(tmp_path / "other" / NAME).fingerprint == Dataset(here).fingerprint
     assert told.lines == [
-        f"data toy/v1 (0.0 MB) goes to {there.title}",
-        f"data toy/v1 (0.0 MB) came from {there.title} to {tmp_path / 'other' / NAME}",
+        f"data toy/v1 (0 kB) goes to {there.title}",
+        f"data toy/v1 (0 kB) came from {there.title} to {tmp_path / 'other' / NAME}",
     ]
 
 

@@ -105,7 +105,7 @@ def test_what_a_run_leaves_on_another_machine_comes_home(tmp_path, cluster):
     assert run.read_answers(record).digest == record.answers
     assert read_best(run).state.step == record.metrics.best_step
     assert run.last_step() == recipe.steps
-    assert " (0.0 MB) came from the machine of the sweep" in said.file.getvalue()
+    assert " kB) came from the machine of the sweep" in said.file.getvalue()
 
 
 @pytest.mark.everywhere

@@ -84,7 +84,7 @@ def carry_out_away(job: AwayJob, server: Server) -> Outcome:
 @contextmanager
 def _kept(job: AwayJob, server: Server) -> Iterator[None]:
     """Fetch what a run needs; inside the block send what it makes, and the rest at the end."""
-    progress = _Telling(server, job.recipe)
+    progress = Telling(server, _name(job.recipe))
     home = RemoteStorage(server, RUNS, job.home)
     kept: Storage = home
     data: Storage = RemoteStorage(server, DATA, job.home)
@@ -126,13 +126,18 @@ def _leave(run: KeptRun, progress: Progress) -> None:
         progress.say(f"what could not be sent is in {run.folder.path}: {reason_of(error)}")
 
 
-class _Telling(Progress):
-    """Tells the machine of the sweep what happens to a run here."""
+class Telling(Progress):
+    """Tells the machine of the sweep what happens here, and to whom."""
 
-    def __init__(self, server: Server, recipe: Recipe) -> None:
-        names = f"{recipe.task.name} {recipe.model.mixer} seed {recipe.seed}"
-        self._server, self._who = server, f"{names} ({recipe.id}) on {platform.node()}"
+    def __init__(self, server: Server, who: str) -> None:
+        self._server, self._who = server, who
 
     def say(self, line: str) -> None:
         with suppress(StorageError):
             self._server.say(f"{self._who}: {line}")
+
+
+def _name(recipe: Recipe) -> str:
+    """Say which run it is, and where it is done."""
+    names = f"{recipe.task.name} {recipe.model.mixer} seed {recipe.seed}"
+    return f"{names} ({recipe.id}) on {platform.node()}"

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 # how often a run is started again after its machine or its process died
 MAX_RETRIES = 3
 SECONDS_BETWEEN_NEWS = 1.0
+# what this machine is called on the others
+HOME = f"the machine of the sweep ({platform.node()})"
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ class RayCrew:
 
     def _ask_around(self, recipe: Recipe) -> bool:
         """Have another machine send the data of a recipe; tell whether one has it."""
-        wanted = Offer(recipe=recipe, storage=self.keeping.storage, mark=self._mark)
+        wanted = Offer(recipe=recipe, home=HOME, storage=self.keeping.storage, mark=self._mark)
         text, ask = wanted.model_dump_json(), self._ray.remote(num_cpus=0)(offer_text)
         nodes: list[Mapping[str, object]] = self._ray.nodes()  # type: ignore[no-untyped-call]
         asked = [
@@ -157,7 +159,7 @@ class RayCrew:
             recipe=recipe,
             threads=self.threads,
             until=until,
-            home=f"the machine of the sweep, {platform.node()}",
+            home=HOME,
             storage=self.keeping.storage,
             mark=self._mark,
             seconds_between=60 * self.keeping.minutes,

@@ -1,5 +1,6 @@
 """Have data where all machines find it: prepared on this one, or brought from one that has it."""
 
+import platform
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -7,12 +8,12 @@ from pathlib import Path
 from longarena.data.dataset import Dataset
 from longarena.data.handover import fetch_dataset, find_dataset, send_dataset
 from longarena.data.server import RemoteStorage, Server
-from longarena.data.storage import FolderStorage, confirm, open_storage
+from longarena.data.storage import FolderStorage, Storage, confirm, open_storage
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.progress import Progress
 from longarena.recipes.recipe import Recipe, build_task
-from longarena.sweep.away import DATA, data_name, part_of
+from longarena.sweep.away import DATA, Telling, data_name, part_of
 from longarena.tasks.base import default_home
 from longarena.tasks.prepare import obtain
 
@@ -21,9 +22,10 @@ INCOMING = "incoming"
 
 
 class Offer(Options):
-    """Whose data is wanted, and the storage that it goes to, if not to the machine of the sweep."""
+    """Whose data is wanted, and where it goes: to a storage, or to `home`, as in an AwayJob."""
 
     recipe: Recipe
+    home: str
     storage: str | None = None
     mark: str = ""
 
@@ -54,7 +56,7 @@ def supply(
         if folder.exists() or not find():
             raise
         if kept is None:
-            fetch_dataset(FolderStorage(incoming(home)), name, folder, progress)
+            fetch_dataset(FolderStorage(incoming(home)), name, folder)
             shutil.rmtree(incoming(home), ignore_errors=True)
         found = fingerprint()
     if kept and folder.exists():
@@ -69,9 +71,9 @@ def offer(wanted: Offer, server: Server) -> bool:
         folder = Dataset(task.stored.folder(default_home())).folder
     except UserError:
         return False
-    if wanted.storage is None:
-        send_dataset(folder, RemoteStorage(server, INCOMING, INCOMING), data_name(task))
-    else:
+    target: Storage = RemoteStorage(server, INCOMING, wanted.home)
+    if wanted.storage is not None:
         confirm(open_storage(wanted.storage), wanted.mark)
-        send_dataset(folder, part_of(wanted.storage, DATA), data_name(task))
+        target = part_of(wanted.storage, DATA)
+    send_dataset(folder, target, data_name(task), Telling(server, platform.node()))
     return True

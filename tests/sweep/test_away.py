@@ -1,6 +1,7 @@
 """Machines that share no files, played by folders of one machine: one of them dies in a run."""
 
 import os
+import platform
 import shutil
 import signal
 import time
@@ -153,16 +154,18 @@ def test_data_that_only_another_machine_has_is_brought(cluster, monkeypatch):
     monkeypatch.setattr(type(build_task(RECIPE)), "is_generated", False)
 
     def find():
-        wanted = Offer(recipe=RECIPE, storage=cluster.storage, mark=cluster.mark)
+        kept = {"home": "driver", "storage": cluster.storage, "mark": cluster.mark}
         for machine in ("second", "first"):
             cluster.enter(machine)
-            if offer(wanted, cluster.server):
+            if offer(Offer(recipe=RECIPE, **kept), cluster.server):
                 cluster.enter("driver")
                 return True
         return False
 
     name = data_name(build_task(RECIPE))
     assert cluster.supply(find) == read_about(cluster.path / "first" / "home" / name).fingerprint
+    [line] = cluster.server.news()
+    assert line.startswith(f"{platform.node()}: data {name} (")
     assert cluster.carry_out("second", until=1).state == "finished"
     assert not incoming(cluster.home).exists()
 

@@ -7,6 +7,7 @@ from sweep.crews import BUSY, FAILED, KILLED, RECIPES, PretendedCrew, begin
 from training.runs import small_recipe
 
 from longarena.data.files import locked
+from longarena.data.storage import StorageError
 from longarena.progress import SILENT
 from longarena.recipes.pretraining import pretrained, start_of
 from longarena.records.folder import read_records, write_record
@@ -132,6 +133,27 @@ def test_a_stop_reaches_the_runs_under_way_and_begins_no_more(tmp_path):
     assert run(sweep, crew, stop) == ["stopped"] * 3
     assert crew.was_stopped
     assert crew.started == [0]
+
+
+def test_what_the_workers_say_is_shown(tmp_path):
+    crew, told = PretendedCrew({0: [finished(0)]}), []
+    crew.news = lambda: ["data came from there"] if crew.started else []
+    display = Silent()
+    display.tell = told.append
+    drive(begin(tmp_path, RECIPES[:1]), crew, display, StopRequest())
+    assert told == ["data came from there"]
+
+
+def test_a_storage_that_fails_is_no_failure_of_the_runs(tmp_path):
+    crew = PretendedCrew({})
+
+    def refuse(recipe, progress):
+        raise StorageError("the disk is full")
+
+    crew.prepare = refuse
+    with pytest.raises(StorageError, match="the disk is full"):
+        prepare_all(begin(tmp_path), crew, SILENT)
+    assert read_records(tmp_path / "records").failures == []
 
 
 def test_runs_whose_data_cannot_be_had_fail_before_they_start(tmp_path):

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from longarena.errors import UserError
 from longarena.records.folder import read_records
 from longarena.sweep import on_ray, sweep
 from longarena.sweep.cluster import LOOPBACK, STAY_ON_LOOPBACK, connect
+from longarena.sweep.drive import _is_in_use
 from longarena.training.best import read_best
 from longarena.training.folder import RunFolder
 from longarena.training.loop import train
@@ -98,10 +100,12 @@ def test_what_a_run_leaves_on_another_machine_comes_home(tmp_path, cluster):
     assert addresses
     assert all(address.startswith(LOOPBACKS) for address in addresses)
     recipe, said = small_recipe(), Console(file=io.StringIO(), width=200)
-    crew = on_ray(cluster.address)
-    sweep([recipe], tmp_path / "runs", store=tmp_path / "records", crew=crew, console=said)
+    run, places = RunFolder.of(tmp_path / "runs", recipe), (tmp_path / "runs", tmp_path / "records")
+    with ThreadPoolExecutor() as other:
+        is_taken = other.submit(wait_until, lambda: _is_in_use(run))
+        sweep([recipe], places[0], store=places[1], crew=on_ray(cluster.address), console=said)
+        assert is_taken.result()
     [record] = read_records(tmp_path / "records").runs
-    run = RunFolder.of(tmp_path / "runs", recipe)
     assert run.read_answers(record).digest == record.answers
     assert read_best(run).state.step == record.metrics.best_step
     assert run.last_step() == recipe.steps

@@ -77,7 +77,7 @@ class Cluster:
             finally:
                 os._exit(1)
         try:
-            wait_until(lambda: self.kept.last_checkpoint() >= step)
+            wait_until(lambda: self.kept.last_checkpoint() >= step, seconds=60)
         finally:
             os.kill(worker, signal.SIGKILL)
             _, status = os.waitpid(worker, 0)

@@ -85,9 +85,11 @@ def test_a_machine_may_die_between_any_two_files(tmp_path, number):
         first.send()
     except Killed:
         assert number < 12
-    second = Machine(tmp_path / "b", FolderStorage(there.root))
-    last = second.fetch()
+    second, told = Machine(tmp_path / "b", FolderStorage(there.root)), Told()
+    last = second.fetch(told)
     assert last in (6, 10, 12, 14)
+    # what was not sent to its end does not look like a checkpoint
+    assert told.lines == [f"the checkpoint of step {last} came from {there.title}"]
     second.save(*range(last + 2, 16, 2), kept=3)
     _, count = average(second.run.checkpoints, 3)
     assert count == 3

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from longarena.cli.columns import Label, Text, with_columns
+from longarena.cli.crews import Address, KeepEvery, On, RunThreads, Storage, Workers, crew_of
 from longarena.cli.output import AsJson, Assignments, Output, Quiet, words
 from longarena.cli.stopping import when_stopped
 from longarena.cli.train import warn
@@ -53,10 +54,12 @@ def choose(
         Path | None,
         typer.Option(help="The folder for runs, records and the page.", show_default="choose/NAME"),
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="How many runs at a time.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads for each run.")] = None,
-    on: Annotated[Literal["local", "ray"], typer.Option(help="Where the work is done.")] = "local",
-    address: Annotated[str, typer.Option(help="The Ray cluster, as HOST:PORT.")] = "auto",
+    workers: Workers = None,
+    threads: RunThreads = None,
+    on: On = "local",
+    address: Address = "auto",
+    storage: Storage = None,
+    keep_every: KeepEvery = None,
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
@@ -67,7 +70,6 @@ def choose(
     from longarena.choose import choose as find_answer
     from longarena.measure.budget import read_amount
     from longarena.report import report
-    from longarena.sweep import local, on_ray
     from longarena.sweep.local import pool
 
     output = Output(quiet, json)
@@ -81,7 +83,7 @@ def choose(
     sets = with_columns(assignments, text, label)
     question = Question(task, minutes, preset, tuple(sets), constraints)
     folder = out or FOLDER / _folder_name(task)
-    crew = on_ray(address, threads or 1) if on == "ray" else local(workers, threads)
+    crew = crew_of(on, address, workers, threads, storage, keep_every)
     record = find_answer(
         question,
         folder,

@@ -1,11 +1,12 @@
 """longarena sweep: many runs, on this machine or on many."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from longarena.cli.columns import Label, Text, with_columns
+from longarena.cli.crews import Address, KeepEvery, On, RunThreads, Storage, Workers, crew_of
 from longarena.cli.output import (
     RUNS,
     AsJson,
@@ -80,10 +81,12 @@ def sweep(
         bool, typer.Option("--dry-run", help="Show what would run, and run nothing.")
     ] = False,
     only: Annotated[int | None, typer.Option(help="Do only this run, counted from 0.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="How many runs at a time.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads for each run.")] = None,
-    on: Annotated[Literal["local", "ray"], typer.Option(help="Where the work is done.")] = "local",
-    address: Annotated[str, typer.Option(help="The Ray cluster, as HOST:PORT.")] = "auto",
+    workers: Workers = None,
+    threads: RunThreads = None,
+    on: On = "local",
+    address: Address = "auto",
+    storage: Storage = None,
+    keep_every: KeepEvery = None,
     runs: Runs = RUNS,
     store: StoreFolder = None,
     quiet: Quiet = False,
@@ -93,7 +96,6 @@ def sweep(
     from rich.console import Console
 
     from longarena.recipes.pretraining import apart, pretrained
-    from longarena.sweep import local, on_ray
     from longarena.sweep import sweep as run_sweep
     from longarena.sweep import tune as run_tuning
     from longarena.sweep.candidates import read_grid
@@ -119,7 +121,7 @@ def sweep(
         places = Places(runs, store or runs / "records")
         ahead = plan_ahead(questions, recipes, places) if questions else plan(recipes, places)
         return _show_plan(out, ahead, places, pool(workers, threads).workers)
-    crew = on_ray(address, threads or 1) if on == "ray" else local(workers, threads)
+    crew = crew_of(on, address, workers, threads, storage, keep_every)
     console = None if quiet else Console(stderr=True)
     if tune:
         tuned = run_tuning(

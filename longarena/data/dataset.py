@@ -36,6 +36,7 @@ from longarena.errors import UserError
 from longarena.options import Natural, Options, Value
 
 FORMAT: Literal[1] = 1
+ABOUT = "dataset.json"
 PARTS = ("tokens", "offsets", "labels")
 NUMBERS = np.dtype("<i8")  # of offsets and labels
 BYTES = "uint8"  # what tokens are where a dataset does not say it
@@ -159,7 +160,7 @@ class About(Options):
 def read_about(folder: Path) -> About:
     """Read what a dataset says of itself; its fingerprint is not compared with its content."""
     try:
-        return About.model_validate(read_json(folder / "dataset.json"))
+        return About.model_validate(read_json(folder / ABOUT))
     except FileNotFoundError:
         raise UserError(f"no prepared data in {folder}; prepare it first") from None
     except ValidationError as error:
@@ -189,7 +190,7 @@ class Dataset:
             raise _damaged(folder, "its content does not match its fingerprint")
 
     def _is_whole(self) -> bool:
-        files = _files(self.sizes, self.attached)
+        files = files_of(self.sizes, self.attached)
         found = _fingerprint(self.folder, files, self.num_sequences, self.tokens)
         return found == self.fingerprint
 
@@ -299,12 +300,12 @@ class Writer:
             "attached": self._attached,
             "fingerprint": _fingerprint(
                 self._partial,
-                _files(self._sizes, self._attached),
+                files_of(self._sizes, self._attached),
                 self.num_sequences,
                 self.tokens,
             ),
         }
-        write_atomically(self._partial / "dataset.json", json.dumps(about, indent=2) + "\n")
+        write_atomically(self._partial / ABOUT, json.dumps(about, indent=2) + "\n")
         if self.folder.exists():
             shutil.rmtree(self.folder)
         self._partial.rename(self.folder)
@@ -315,7 +316,7 @@ def _type_of(part: str, tokens: str) -> np.dtype[Any]:
     return TOKEN_TYPES[tokens] if part == "tokens" else NUMBERS
 
 
-def _files(splits: Iterable[str], attached: Iterable[str]) -> list[str]:
+def files_of(splits: Iterable[str], attached: Iterable[str]) -> list[str]:
     """List what a dataset consists of, in the order of its fingerprint."""
     parts = [f"{split}.{part}" for split in sorted(splits) for part in PARTS]
     return [*parts, *sorted(attached)]

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from filelock import FileLock, Timeout
 
@@ -41,16 +42,38 @@ def create(path: Path, content: str | bytes) -> bool:
 
 
 @contextmanager
+def appearing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that appears under its name, whole, when the block has ended well."""
+    with _beside(path) as temporary:
+        with temporary.open("wb") as file:
+            yield file
+            flush(file)
+        temporary.replace(path)
+
+
+def flush(file: BinaryIO) -> None:
+    """Have the disk hold what was written to a file."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+@contextmanager
 def _written(path: Path, content: str | bytes) -> Iterator[Path]:
     """Write the content beside a path; remove what is left of it at the end."""
+    with _beside(path) as temporary:
+        with temporary.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            flush(file)
+        yield temporary
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """Give a temporary name beside a path; remove what has it at the end."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with temporary.open("wb") as file:
-                file.write(content.encode() if isinstance(content, str) else content)
-                file.flush()
-                os.fsync(file.fileno())
             yield temporary
         finally:
             temporary.unlink(missing_ok=True)

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from rich.console import Console
 
+from longarena.data.storage import in_full
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe, note_source
 from longarena.sweep.candidates import TuningGrid, ask
 from longarena.sweep.drive import Sweep
 from longarena.sweep.local import LocalCrew, pool
 from longarena.sweep.plan import plan
-from longarena.sweep.ray import RayCrew
+from longarena.sweep.ray import Keeping, RayCrew
 from longarena.sweep.tuning import Tuned, tune_all
 from longarena.sweep.workplace import OpenCrew, open_workplace
 
@@ -29,9 +30,16 @@ def local(workers: int | None = None, threads: int | None = None) -> OpenCrew:
     return lambda places: LocalCrew(places, pool(workers, threads))
 
 
-def on_ray(address: str, threads: int = 1) -> OpenCrew:
-    """Let a Ray cluster do the work."""
-    return lambda places: RayCrew(places, address, threads)
+def on_ray(
+    address: str, threads: int = 1, storage: str | None = None, keep_minutes: float = 1.0
+) -> OpenCrew:
+    """Let a Ray cluster do the work.
+
+    Checkpoints are kept in a storage, a folder or an address that all machines reach, or without
+    one on this machine; a run that loses its machine loses so many minutes at most.
+    """
+    keeping = Keeping(storage and in_full(storage), keep_minutes)
+    return lambda places: RayCrew(places, address, threads, keeping)
 
 
 def sweep(  # noqa: PLR0913 - the one call from outside: all but the recipes by name

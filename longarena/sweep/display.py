@@ -1,6 +1,6 @@
 """Show a sweep: one live table for all runs, or plain lines in a log file.
 
-The progress of a run is read from its log, so runs on all machines that share the files are shown.
+The progress of a run is read from its log, which a run on another machine sends now and then.
 """
 
 import json
@@ -84,6 +84,9 @@ class Silent:
     def show(self, sweep: Sweep) -> None:
         """Show nothing."""
 
+    def tell(self, line: str) -> None:
+        """Show nothing."""
+
 
 class Lines:
     """One line when a run begins or ends, and one about all runs now and then."""
@@ -100,13 +103,14 @@ class Lines:
             before = self._standings.setdefault(recipe.id, "waiting")
             if entry.standing not in (before, "skipped"):
                 self._standings[recipe.id] = entry.standing
-                self._say(f"{' '.join(entry.planned.names)} ({recipe.id}): {result(entry)}")
+                self.tell(f"{' '.join(entry.planned.names)} ({recipe.id}): {result(entry)}")
         if time.monotonic() - self._last > SECONDS_BETWEEN_LINES:
             self._last = time.monotonic()
-            self._say(self._watch.title(sweep))
+            self.tell(self._watch.title(sweep))
 
-    def _say(self, line: str) -> None:
-        self._console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
+    def tell(self, line: str) -> None:
+        """Print a line."""
+        _print(self._console, line)
 
 
 class LiveTable:
@@ -121,6 +125,14 @@ class LiveTable:
             self._last = time.monotonic()
             height = max(3, self._live.console.height - FRAME)
             self._live.update(self._watch.table(sweep, height), refresh=True)
+
+    def tell(self, line: str) -> None:
+        """Print a line above the table, where it stays."""
+        _print(self._live.console, line)
+
+
+def _print(console: Console, line: str) -> None:
+    console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
 
 
 @dataclass(frozen=True)

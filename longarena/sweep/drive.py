@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from longarena.data.files import locked
+from longarena.data.storage import StorageError
 from longarena.errors import Busy, UserError
 from longarena.progress import Progress
 from longarena.recipes.pretraining import start_of
@@ -29,7 +30,7 @@ from longarena.records.folder import find_run_record, write_record
 from longarena.records.record import FailureRecord, RunRecord
 from longarena.runtime import machine, versions
 from longarena.sweep.plan import Estimates, Places, PlannedRun, keep, look
-from longarena.sweep.worker import Outcome, prepare_data
+from longarena.sweep.worker import Outcome
 from longarena.training.folder import RunFolder
 from longarena.training.stop import StopRequest
 from longarena.training.trial import Trial
@@ -44,10 +45,6 @@ class Crew(Protocol):
     """The workers of a sweep."""
 
     @property
-    def is_local(self) -> bool:
-        """Whether they use the data of this machine; otherwise each prepares its own."""
-
-    @property
     def num_workers(self) -> int:
         """How many runs are done at a time."""
 
@@ -55,11 +52,17 @@ class Crew(Protocol):
     def has_room(self) -> bool:
         """Whether one more run can be started."""
 
+    def prepare(self, recipe: Recipe, progress: Progress) -> None:
+        """Have the data of a recipe ready for all of them; raise UserError if it cannot be had."""
+
     def start(self, recipe: Recipe, until: int | None = None) -> None:
         """Start a run, or try it up to a step."""
 
     def ended(self) -> list[tuple[Recipe, Outcome]]:
         """Return the runs that have ended since the last call."""
+
+    def news(self) -> list[str]:
+        """Return what the workers said since the last call."""
 
     def stop(self) -> None:
         """Ask every run to save itself and end."""
@@ -110,8 +113,11 @@ class Display(Protocol):
     def show(self, sweep: Sweep) -> None:
         """Show where the sweep stands."""
 
+    def tell(self, line: str) -> None:
+        """Show a line that a worker said."""
 
-def prepare_all(sweep: Sweep, progress: Progress) -> None:
+
+def prepare_all(sweep: Sweep, crew: Crew, progress: Progress) -> None:
     """Prepare the data of all runs, each once; runs whose data is missing have failed."""
     refused: dict[Path | str, str] = {}
     for entry in sweep.entries:
@@ -119,14 +125,16 @@ def prepare_all(sweep: Sweep, progress: Progress) -> None:
             continue
         choice = entry.planned.recipe.task.model_dump_json()
         if choice not in refused:
-            refused[choice] = _refusal(entry.planned.recipe, progress)
+            refused[choice] = _refusal(entry.planned.recipe, crew, progress)
         if refused[choice]:
             _fail(entry, refused[choice], sweep.places)
 
 
-def _refusal(recipe: Recipe, progress: Progress) -> str:
+def _refusal(recipe: Recipe, crew: Crew, progress: Progress) -> str:
     try:
-        prepare_data(recipe, progress)
+        crew.prepare(recipe, progress)
+    except StorageError:
+        raise  # it is no fault of the run's
     except UserError as error:
         return str(error)
     return ""
@@ -146,6 +154,8 @@ def drive(sweep: Sweep, crew: Crew, display: Display, stop: StopRequest) -> None
                 sweep.estimates.add(outcome.record)
             if entry.standing in ("waiting", "elsewhere"):
                 queue.append(entry)
+        for line in crew.news():
+            display.tell(line)
         display.show(sweep)
         if stop.asked and not is_stopping:
             crew.stop()

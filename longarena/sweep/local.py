@@ -20,9 +20,10 @@ from typing import IO
 import torch
 
 from longarena.data.files import write_atomically
+from longarena.progress import Progress
 from longarena.recipes.recipe import Recipe
 from longarena.sweep.plan import Places
-from longarena.sweep.worker import ERRORS, Job, Outcome
+from longarena.sweep.worker import Job, Outcome, prepare_data
 from longarena.training.folder import RunFolder
 
 
@@ -73,8 +74,6 @@ def _accelerators() -> tuple[str, ...]:
 class LocalCrew:
     """Processes that each do one run; use it as a context manager, which ends them all."""
 
-    is_local = True
-
     def __init__(self, places: Places, pool: Pool) -> None:
         self.places, self.pool = places, pool
         self._workers: dict[int, _Worker] = {}
@@ -96,6 +95,10 @@ class LocalCrew:
         """Whether one more run can be started."""
         return len(self._workers) < self.pool.workers
 
+    def prepare(self, recipe: Recipe, progress: Progress) -> None:
+        """Prepare the data of a recipe on this machine."""
+        prepare_data(recipe, progress)
+
     def start(self, recipe: Recipe, until: int | None = None) -> None:
         """Start the run of a recipe, or try it up to a step."""
         place = min(set(range(self.pool.workers)) - set(self._workers))
@@ -114,6 +117,10 @@ class LocalCrew:
         for place in over:
             del self._workers[place]
         return [(worker.job.recipe, worker.outcome()) for worker in over.values()]
+
+    def news(self) -> list[str]:
+        """Return nothing: a worker here says what it has to say when it ends."""
+        return []
 
     def stop(self) -> None:
         """Ask every run to save itself and end."""
@@ -174,7 +181,7 @@ class _Worker:
             name = signal.Signals(-code).name
             return Outcome(state="killed", reason=f"killed by signal {-code} ({name}){_hint(code)}")
         folder = RunFolder.of(self.job.runs, self.job.recipe)
-        write_atomically(folder.path / ERRORS, errors)
+        write_atomically(folder.errors, errors)
         said = errors.strip().splitlines()
         return Outcome(state="failed", reason=said[-1] if said else f"exit code {code}")
 

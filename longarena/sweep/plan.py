@@ -133,10 +133,15 @@ def keep(run: PlannedRun, places: Places) -> None:
     if run.record is None:
         return
     if not isinstance(find_run_record(places.store, run.recipe), RunRecord):
-        answers = None
-        with suppress(UserError):  # the record is worth keeping without its answers
-            answers = RunFolder.of(places.runs, run.recipe).read_answers(run.record)
-        write_record(places.store, run.record, answers)
+        keep_record(run.record, places)
+
+
+def keep_record(record: RunRecord, places: Places) -> None:
+    """Write the record of a run to the records, with the answers that are in the run's folder."""
+    answers = None
+    with suppress(UserError):  # the record is worth keeping without its answers
+        answers = RunFolder.of(places.runs, record.recipe).read_answers(record)
+    write_record(places.store, record, answers)
 
 
 class Estimates:

@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import traceback
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Literal
 
@@ -27,9 +28,6 @@ from longarena.training.folder import RunFolder
 from longarena.training.loop import train
 from longarena.training.stop import Interrupted
 from longarena.training.trial import Trial, try_until
-
-# the errors of a run that failed, in its folder
-ERRORS = "errors.txt"
 
 
 class Job(Options):
@@ -51,12 +49,16 @@ class Outcome(Options):
     trial: Trial | None = None
 
 
-def carry_out(job: Job) -> Outcome:
-    """Bring a run to its end; every failure is an outcome, except bugs of this program."""
+def carry_out(job: Job, around: AbstractContextManager[None] | None = None) -> Outcome:
+    """Bring a run to its end; every failure is an outcome, except bugs of this program.
+
+    `around` surrounds the work, and its failures are outcomes, too.
+    """
     try:
         set_up(job.threads)
-        prepare_data(job.recipe)
-        return _bring(job)
+        with around or nullcontext():
+            prepare_data(job.recipe)
+            return _bring(job)
     except Busy as busy:
         return Outcome(state="busy", reason=str(busy))
     except MixerError as error:
@@ -81,7 +83,7 @@ def _bring(job: Job) -> Outcome:
 def _keep_errors(job: Job, error: MixerError) -> None:
     """Keep where in the user's own mixer an error came from."""
     folder = RunFolder.of(job.runs, job.recipe)
-    write_atomically(folder.path / ERRORS, "".join(traceback.format_exception(error)))
+    write_atomically(folder.errors, "".join(traceback.format_exception(error)))
 
 
 def prepare_data(recipe: Recipe, progress: Progress = SILENT) -> None:

@@ -30,8 +30,7 @@ class Workplace:
     def carry_out(self, runs: Sequence[PlannedRun]) -> Sweep:
         """Bring every run of a plan to its end, or save it if a stop is asked for."""
         state = Sweep.of(runs, self.places, self.estimates)
-        if self.crew.is_local:
-            prepare_all(state, self.progress)
+        prepare_all(state, self.crew, self.progress)
         watch = Watch(self.crew.num_workers)
         shown = display(self.console, watch) if self.console else nullcontext(Silent())
         with stop_requests() as stop, shown as screen:

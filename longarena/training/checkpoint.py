@@ -12,7 +12,7 @@ is damaged, or does not fit its run, is passed over for the one before.
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,14 +45,14 @@ class Checkpoint:
 def save(folder: Path, checkpoint: Checkpoint, kept_number: int = KEPT) -> None:
     """Write a checkpoint; remove all but the last ones, and what killed processes left behind."""
     step = checkpoint.step
-    digest = save_tensors(_tensor_path(folder, step), checkpoint.tensors, {"step": step})
+    digest = save_tensors(tensor_path(folder, step), checkpoint.tensors, {"step": step})
     state = {"step": step, "tensors": digest, "state": checkpoint.state}
-    path = _state_path(folder, step)
+    path = state_path(folder, step)
     make_way(path)
     write_atomically(path, json.dumps(state | {"sha256": digest_of(state)}))
     # what lies beyond this step was damaged, or the run would not have come here again
     steps = [each for each in saved_steps(folder) if each <= step]
-    kept = {_state_path(folder, each).stem for each in steps[-max(KEPT, kept_number) :]}
+    kept = {state_path(folder, each).stem for each in steps[-max(KEPT, kept_number) :]}
     # in this order the JSON of a checkpoint is removed before its tensors
     for path in [*sorted(folder.glob("step-*")), *folder.glob(".*.partial")]:
         if path.stem not in kept and path.is_file():
@@ -104,7 +104,7 @@ def _mean(tensors: "Sequence[Tensor]") -> "Tensor":
 def read(folder: Path, step: int) -> Checkpoint:
     """Read a checkpoint; raise ValueError if it is not as it was written."""
     state, digest = _read_state(folder, step)
-    found = load_tensors(_tensor_path(folder, step))
+    found = load_tensors(tensor_path(folder, step))
     if found.digest != digest:
         raise ValueError("its tensors are those of another checkpoint")
     return Checkpoint(step, found.tensors, state)
@@ -120,7 +120,7 @@ def latest_state(folder: Path) -> State | None:
 
 def _read_state(folder: Path, step: int) -> tuple[State, str]:
     """Read a state, and the digest of the tensors that belong to it."""
-    found = read_json(_state_path(folder, step))
+    found = read_json(state_path(folder, step))
     match found:
         case {"step": named, "tensors": str(tensors), "state": dict(state), "sha256": digest}:
             about = {"step": named, "tensors": tensors, "state": state}
@@ -135,13 +135,24 @@ def _read_state(folder: Path, step: int) -> tuple[State, str]:
 
 def saved_steps(folder: Path) -> list[int]:
     """List the steps that have a checkpoint, the newest last."""
-    names = [NAME.fullmatch(path.name) for path in folder.glob("step-*.json") if path.is_file()]
-    return sorted(int(name[1]) for name in names if name)
+    return named_steps(path.name for path in folder.glob("step-*.json") if path.is_file())
 
 
-def _state_path(folder: Path, step: int) -> Path:
+def named_steps(names: Iterable[str]) -> list[int]:
+    """List the steps whose checkpoints files of these names are, the newest last.
+
+    >>> named_steps(["step-00000250.json", "step-00000250.safetensors", "step-00000100.json"])
+    [100, 250]
+    """
+    found = map(NAME.fullmatch, names)
+    return sorted(int(name[1]) for name in found if name)
+
+
+def state_path(folder: Path, step: int) -> Path:
+    """Return where the state of a checkpoint is; the checkpoint exists when this file does."""
     return folder / f"step-{step:08d}.json"
 
 
-def _tensor_path(folder: Path, step: int) -> Path:
+def tensor_path(folder: Path, step: int) -> Path:
+    """Return where the tensors of a checkpoint are."""
     return folder / f"step-{step:08d}.safetensors"

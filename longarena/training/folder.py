@@ -38,6 +38,10 @@ class RunFolder:
         return self.path / "run.lock"
 
     @property
+    def recipe(self) -> Path:
+        return self.path / "recipe.json"
+
+    @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoint"
 
@@ -61,6 +65,11 @@ class RunFolder:
     def answers(self) -> Path:
         return answers_path(self.record)
 
+    @property
+    def errors(self) -> Path:
+        """Where the errors of a run that failed in a sweep are."""
+        return self.path / "errors.txt"
+
     def forget(self) -> None:
         """Delete what the run has found and where it stood, so that it starts anew."""
         for path in (self.record, self.answers, self.log):
@@ -70,7 +79,7 @@ class RunFolder:
 
     def read_recipe(self) -> Recipe:
         """Read the recipe of the run."""
-        path = self.path / "recipe.json"
+        path = self.recipe
         try:
             found = read_json(path)
         except (OSError, ValueError) as error:
@@ -111,7 +120,7 @@ class RunFolder:
 
     def write_recipe(self, recipe: Recipe) -> None:
         """Write the recipe of the run."""
-        write_atomically(self.path / "recipe.json", recipe.model_dump_json(indent=2) + "\n")
+        write_atomically(self.recipe, recipe.model_dump_json(indent=2) + "\n")
 
     def read_record(self, recipe: Recipe | None = None) -> RunRecord | None:
         """Read the record of the run if it has ended; refuse one that is not of its recipe."""
@@ -185,7 +194,7 @@ def all_runs(runs: Path) -> list[RunFolder]:
 
 def find_run(runs: Path, name: str) -> RunFolder:
     """Find a run by its folder, or by the beginning of its id."""
-    if (Path(name) / "recipe.json").exists():
+    if RunFolder(Path(name)).recipe.exists():
         return RunFolder(Path(name))
     found = {run.path.name: run for run in all_runs(runs)}
     return found[complete("run", name, found)]

@@ -5,7 +5,7 @@ from training.runs import small_recipe
 
 from longarena.sweep.drive import Sweep
 from longarena.sweep.plan import Estimates, Places, plan
-from longarena.sweep.worker import Job, Outcome, carry_out
+from longarena.sweep.worker import Job, Outcome, carry_out, prepare_data
 from longarena.training.trial import Trial
 
 RECIPES = [small_recipe("linear", f"seed={seed}") for seed in range(3)]
@@ -18,7 +18,7 @@ STOPPED = Outcome(state="stopped", reason="saved")
 class PretendedCrew:
     """Answers the runs of a seed with its outcomes in turn, and the others with STOPPED."""
 
-    num_workers, is_local = 1, True
+    num_workers = 1
 
     def __init__(self, outcomes):
         self.outcomes = {seed: list(found) for seed, found in outcomes.items()}
@@ -28,6 +28,9 @@ class PretendedCrew:
     def has_room(self):
         return not self.under_way
 
+    def prepare(self, recipe, progress):
+        prepare_data(recipe, progress)
+
     def start(self, recipe, until=None):
         self.started.append(recipe.seed)
         self.under_way.append(recipe)
@@ -35,6 +38,9 @@ class PretendedCrew:
     def ended(self):
         over, self.under_way = self.under_way, []
         return [(recipe, self.outcomes.get(recipe.seed, [STOPPED]).pop(0)) for recipe in over]
+
+    def news(self):
+        return []
 
     def stop(self):
         self.was_stopped = True
@@ -48,10 +54,16 @@ def begin(folder, recipes=RECIPES):
 class InlineCrew:
     """Does every run in this process, as soon as it is started; `done` has their steps."""
 
-    num_workers, is_local, has_room = 1, True, True
+    num_workers, has_room = 1, True
 
     def __init__(self, places):
         self.places, self.over, self.done = places, [], []
+
+    def prepare(self, recipe, progress):
+        prepare_data(recipe, progress)
+
+    def news(self):
+        return []
 
     def start(self, recipe, until=None):
         places = self.places
@@ -67,12 +79,12 @@ class InlineCrew:
 class JudgedCrew(InlineCrew):
     """Trains nothing: `curve(recipe)` are a run's validation scores, None where it diverges."""
 
-    # so that no data is prepared
-    is_local = False
-
     def __init__(self, places, curve):
         super().__init__(places)
         self.curve = curve
+
+    def prepare(self, recipe, progress):
+        """Prepare nothing."""
 
     def start(self, recipe, until=None):
         self.done.append((recipe.id, until))

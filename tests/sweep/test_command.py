@@ -33,6 +33,11 @@ ROOT = Path(__file__).parent.parent.parent
         ("sweep quick --tune model.width=64,9999998", "this machine"),
         ("sweep quick --halve", "--halve belongs to --tune"),
         ("sweep quick --only 1 --tune batch_size=8,16", "leave one of them out"),
+        ("sweep quick --storage there", "--storage belongs to --on ray"),
+        ("choose listops --keep-every 5", "--keep-every belongs to --on ray"),
+        ("sweep quick --on ray --storage /proc/there", "cannot write storage.json"),
+        ("sweep quick --on ray --storage nowhere://there", "cannot open the storage"),
+        ("sweep quick --on ray --address ray://there:1", "--address HOST:PORT"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_two(run, words, answer):

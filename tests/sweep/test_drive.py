@@ -7,6 +7,7 @@ from sweep.crews import BUSY, FAILED, KILLED, RECIPES, PretendedCrew, begin
 from training.runs import small_recipe
 
 from longarena.data.files import locked
+from longarena.data.storage import StorageError
 from longarena.progress import SILENT
 from longarena.recipes.pretraining import pretrained, start_of
 from longarena.records.folder import read_records, write_record
@@ -134,10 +135,31 @@ def test_a_stop_reaches_the_runs_under_way_and_begins_no_more(tmp_path):
     assert crew.started == [0]
 
 
+def test_what_the_workers_say_is_shown(tmp_path):
+    crew, told = PretendedCrew({0: [finished(0)]}), []
+    crew.news = lambda: ["data came from there"] if crew.started else []
+    display = Silent()
+    display.tell = told.append
+    drive(begin(tmp_path, RECIPES[:1]), crew, display, StopRequest())
+    assert told == ["data came from there"]
+
+
+def test_a_storage_that_fails_is_no_failure_of_the_runs(tmp_path):
+    crew = PretendedCrew({})
+
+    def refuse(recipe, progress):
+        raise StorageError("the disk is full")
+
+    crew.prepare = refuse
+    with pytest.raises(StorageError, match="the disk is full"):
+        prepare_all(begin(tmp_path), crew, SILENT)
+    assert read_records(tmp_path / "records").failures == []
+
+
 def test_runs_whose_data_cannot_be_had_fail_before_they_start(tmp_path):
     other = small_recipe("linear", "task.data=nowhere")
     sweep = begin(tmp_path, [RECIPES[0], other])
-    prepare_all(sweep, SILENT)
+    prepare_all(sweep, PretendedCrew({}), SILENT)
     assert [entry.standing for entry in sweep.entries] == ["waiting", "failed"]
     assert "is not prepared" in sweep.entries[1].reason
 
@@ -145,11 +167,11 @@ def test_runs_whose_data_cannot_be_had_fail_before_they_start(tmp_path):
 def test_data_that_another_process_prepares_is_waited_for(tmp_path, monkeypatch):
     home = tmp_path / "home"
     monkeypatch.setenv("LONGARENA_HOME", str(home))
-    prepare_all(begin(tmp_path, RECIPES[:1]), SILENT)
+    prepare_all(begin(tmp_path, RECIPES[:1]), PretendedCrew({}), SILENT)
     [lock] = home.glob("listops/.*.lock")
     sweep = begin(tmp_path, RECIPES[:1])
     with locked(lock, "unused"):
-        thread = threading.Thread(target=prepare_all, args=(sweep, SILENT))
+        thread = threading.Thread(target=prepare_all, args=(sweep, PretendedCrew({}), SILENT))
         thread.start()
         thread.join(timeout=0.5)
         assert thread.is_alive()

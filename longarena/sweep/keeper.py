@@ -1,0 +1,106 @@
+"""Keep a run while it trains: a thread sends what is new, so training does not wait for it.
+
+A storage that fails takes nothing from the run but its safety: that is told once, and tried again.
+"""
+
+import math
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from longarena.data.storage import Missing, Storage, StorageError, reason_of
+from longarena.progress import SILENT, Progress
+from longarena.recipes.recipe import Recipe
+from longarena.sweep.keeping import (
+    Mirror,
+    fetch_checkpoints,
+    forget_checkpoints,
+    name_of,
+    send_checkpoints,
+    send_results,
+)
+from longarena.training.folder import RunFolder
+
+SECONDS_BETWEEN_LOOKS = (0.2, 5.0)
+
+
+@dataclass
+class KeptRun:
+    """The folder of a run on a machine that it may lose, and where it is kept.
+
+    Checkpoints go to one storage; the log and the results go home, to the machine of the sweep.
+    """
+
+    folder: RunFolder
+    kept: Mirror
+    home: Mirror
+
+    @classmethod
+    def of(cls, recipe: Recipe, work: Path, kept: Storage, home: Storage) -> "KeptRun":
+        """Name the places of a recipe's run."""
+        folder, name = RunFolder.of(work, recipe), name_of(recipe)
+        mirrors = [Mirror(folder.path, storage, name) for storage in (kept, home)]
+        return cls(folder, *mirrors)
+
+    def fetch(self, progress: Progress) -> None:
+        """Bring the run here if it has come further elsewhere."""
+        if fetch_checkpoints(self.folder, self.kept, progress):
+            with suppress(Missing):
+                self.home.fetch(self.folder.log)
+
+    def send_log(self) -> None:
+        """Let those at home see how far the run has come."""
+        if self.folder.log.is_file():
+            self.home.send(self.folder.log)
+
+    def conclude(self) -> None:
+        """Send what the run leaves behind; once it has a record, nobody needs its checkpoints."""
+        send_results(self.folder, self.home)
+        if self.folder.record.is_file() and self.kept.storage != self.home.storage:
+            forget_checkpoints(self.folder, self.kept, before=math.inf)
+            self.kept.storage.remove(self.kept.name_of(self.folder.recipe))
+        else:
+            send_checkpoints(self.folder, self.kept)
+
+
+class Keeper:
+    """Sends a run while it trains: a new checkpoint as soon as the last was sent `seconds` ago."""
+
+    def __init__(self, run: KeptRun, seconds: float, progress: Progress = SILENT) -> None:
+        self.run, self.seconds, self.progress = run, seconds, progress
+        self._step, self._sent_at, self._has_told = 0, -math.inf, False
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+
+    def __enter__(self) -> "Keeper":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        shortest, longest = SECONDS_BETWEEN_LOOKS
+        while not self._is_over.wait(min(max(self.seconds, shortest), longest)):
+            try:
+                self.look()
+            except FileNotFoundError:
+                pass  # the run has just dropped that checkpoint for a later one
+            except (OSError, StorageError) as error:
+                self._tell(error)
+
+    def look(self) -> None:
+        """Send what is new."""
+        self.run.send_log()
+        step = self.run.folder.last_checkpoint()
+        if step > self._step and time.monotonic() - self._sent_at >= self.seconds:
+            send_checkpoints(self.run.folder, self.run.kept)
+            self._step, self._sent_at = step, time.monotonic()
+
+    def _tell(self, error: Exception) -> None:
+        if not self._has_told:
+            self._has_told = True
+            self.progress.say(f"the run goes on, but is not kept: {reason_of(error)}")

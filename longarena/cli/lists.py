@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from longarena.training.folder import RunFolder
 
 DAMAGED = "damaged"
+RUN_COLUMNS = (
+    *("run", "task", "mixer", "preset", "seed", "pretraining"),
+    *("state", "step", "steps", "test", "standing", "changed"),
+)
 
 What = Literal["tasks", "mixers", "presets", "runs"]
 
@@ -178,15 +182,11 @@ def _read(run: "RunFolder") -> "tuple[Recipe, RunRecord | None] | None":
 def _damaged(run: "RunFolder") -> Row:
     """Name a run that cannot be read by its folders."""
     mixer, task = (folder.name for folder in run.path.parents[:2])
-    nothing = dict.fromkeys(("step", "steps", "test", "standing"), cell(None))
-    return {
+    return dict.fromkeys(RUN_COLUMNS, cell(None)) | {
         "run": cell(run.path.name),
         "task": cell(task),
         "mixer": cell(mixer),
-        "preset": cell(None),
-        "seed": cell(None),
         "state": cell(DAMAGED),
-        **nothing,
         "changed": _changed(run.changed_at()),
     }
 

@@ -89,13 +89,13 @@ def _by_errors(scores: Mapping[Row, Score]) -> Pairs:
     """Compare by the standard errors of the scores alone."""
     num_pairs = math.comb(len(scores), 2)
     quantile = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / max(1, num_pairs))
+    better = next(iter(scores.values())).metric.better
+    known = {row: (score.mean or 0.0, score.error) for row, score in scores.items()}
 
-    def difference(one: Score, other: Score) -> Difference:
-        apart = (one.mean or 0.0) - (other.mean or 0.0)
-        reach = 0.0 if one is other else quantile * math.hypot(one.error, other.error)
-        return Difference(apart, apart - reach, apart + reach).better_by(one.metric.better)
+    def difference(one: Row, other: Row) -> Difference:
+        (mean, error), (other_mean, other_error) = known[one], known[other]
+        apart = mean - other_mean
+        reach = 0.0 if one == other else quantile * math.hypot(error, other_error)
+        return Difference(apart, apart - reach, apart + reach).better_by(better)
 
-    return {
-        row: {other: difference(score, scores[other]) for other in scores}
-        for row, score in scores.items()
-    }
+    return {row: {other: difference(row, other) for other in known} for row in known}

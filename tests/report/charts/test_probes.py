@@ -35,13 +35,13 @@ def test_state_and_score_of_every_mechanism_that_has_both():
     drawn = draw(
         probe("transformer", 0.99, {"state_bytes": 65536}),
         probe("linear", 0.5, {"state_bytes": 8192}),
-        probe("local", 0.4, {"state_bytes": 16384}),
+        probe("performer", 0.4, {"state_bytes": 16384}),
         probe("s4d", 0.2, {}),
     )["state"]
     points = zip(*(values(drawn, field) for field in ("mixer", "x", "y")), strict=True)
     assert set(points) == {
         ("Transformer", 65536, 99.0),
-        ("Local Attention", 16384, 40.0),
+        ("Performer", 16384, 40.0),
         ("Linear Transformer", 8192, 50.0),
     }
     # less state is better: local carries more than linear and scores less

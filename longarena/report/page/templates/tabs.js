@@ -23,6 +23,7 @@ const openSuiteOf = (element) => {
   return Boolean(tab);
 };
 
+// browsers that know `until-found` open the suite of a link by themselves, others do not
 const openTarget = () => {
   const target = document.getElementById(location.hash.slice(1));
   if (openSuiteOf(target)) target.scrollIntoView();

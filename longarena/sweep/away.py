@@ -12,8 +12,9 @@ Choice: what could not be sent at the end stays here, and is told.
 
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from longarena.data.dataset import read_about
 from longarena.data.handover import fetch_dataset
@@ -22,11 +23,11 @@ from longarena.data.storage import Storage, StorageError, confirm, open_storage,
 from longarena.errors import Busy, UserError
 from longarena.options import Options
 from longarena.progress import Progress
+from longarena.recipes.pretraining import start_of
 from longarena.recipes.recipe import Recipe, build_task
 from longarena.sweep.keeper import Keeper, KeptRun
 from longarena.sweep.worker import Job, Outcome, carry_out
 from longarena.tasks.base import Task, default_home
-from longarena.training.folder import RunFolder
 from longarena.training.loop import lock
 
 # where runs live on a machine while they are done there
@@ -66,11 +67,11 @@ def data_name(task: Task) -> str:
 
 def carry_out_away(job: AwayJob, server: Server) -> Outcome:
     """Bring a run to its end, with a server to reach the machine of the sweep by."""
-    work = default_home() / WORK
+    work = _work(job.recipe)
     there = Job(
         recipe=job.recipe,
         runs=work,
-        store=RunFolder.of(work, job.recipe).path / "records",
+        store=work / "records",
         threads=job.threads,
         until=job.until,
     )
@@ -92,14 +93,25 @@ def _kept(job: AwayJob, server: Server) -> Iterator[None]:
         confirm(open_storage(job.storage), job.mark)
         kept, data = part_of(job.storage, CHECKPOINTS), part_of(job.storage, DATA)
     _receive(job, data, progress)
-    run = KeptRun.of(job.recipe, default_home() / WORK, kept, home)
+    run, *starts = (
+        KeptRun.of(recipe, _work(job.recipe), kept, home)
+        for recipe in (job.recipe, start_of(job.recipe))
+        if recipe is not None
+    )
     with lock(run.folder):
+        for start in starts:
+            start.fetch_start(progress)
         run.fetch(progress)
     try:
-        with Keeper(run, job.seconds_between, progress):
+        with Keeper([*starts, run], job.seconds_between, progress):
             yield
     finally:
-        _leave(run, progress)
+        _leave([*starts, run], _work(job.recipe), progress)
+
+
+def _work(recipe: Recipe) -> Path:
+    """Return where a run lives here, with the run that it begins with."""
+    return default_home() / WORK / recipe.id
 
 
 def _receive(job: AwayJob, data: Storage, progress: Progress) -> None:
@@ -116,14 +128,15 @@ def _receive(job: AwayJob, data: Storage, progress: Progress) -> None:
         )
 
 
-def _leave(run: KeptRun, progress: Progress) -> None:
-    """Send what is left of a run, and remove it here."""
+def _leave(runs: Sequence[KeptRun], work: Path, progress: Progress) -> None:
+    """Send what is left of runs, and remove their folder; the last of them is locked."""
     try:
-        with suppress(Busy), lock(run.folder):
-            run.conclude()
-            shutil.rmtree(run.folder.path)
+        with suppress(Busy), lock(runs[-1].folder):
+            for run in runs:
+                run.conclude()
+            shutil.rmtree(work)
     except (OSError, StorageError) as error:
-        progress.say(f"what could not be sent is in {run.folder.path}: {reason_of(error)}")
+        progress.say(f"what could not be sent is in {work}: {reason_of(error)}")
 
 
 class Telling(Progress):

@@ -6,6 +6,7 @@ A storage that fails takes nothing from the run but its safety: that is told onc
 import math
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from longarena.recipes.recipe import Recipe
 from longarena.sweep.keeping import (
     Mirror,
     fetch_checkpoints,
+    fetch_results,
     forget_checkpoints,
     name_of,
     send_checkpoints,
@@ -36,13 +38,15 @@ class KeptRun:
     folder: RunFolder
     kept: Mirror
     home: Mirror
+    has_ended: bool = False
+    _step: int = 0
+    _sent_at: float = -math.inf
 
     @classmethod
     def of(cls, recipe: Recipe, work: Path, kept: Storage, home: Storage) -> "KeptRun":
         """Name the places of a recipe's run."""
         folder, name = RunFolder.of(work, recipe), name_of(recipe)
-        mirrors = [Mirror(folder.path, storage, name) for storage in (kept, home)]
-        return cls(folder, *mirrors)
+        return cls(folder, *(Mirror(folder.path, storage, name) for storage in (kept, home)))
 
     def fetch(self, progress: Progress) -> None:
         """Bring the run here if it has come further elsewhere."""
@@ -50,15 +54,31 @@ class KeptRun:
             with suppress(Missing):
                 self.home.fetch(self.folder.log)
 
-    def send_log(self) -> None:
-        """Let those at home see how far the run has come."""
+    def fetch_start(self, progress: Progress) -> None:
+        """Bring a run here that another begins with, and that may have ended elsewhere."""
+        self.has_ended = fetch_results(self.folder, self.home)
+        if not self.has_ended:
+            self.fetch(progress)
+
+    def look(self, seconds: float) -> None:
+        """Send what is new; a checkpoint only if the last was sent so many seconds ago."""
+        if self.folder.record.is_file():
+            self.conclude()
+            return
         if self.folder.log.is_file():
             self.home.send(self.folder.log)
+        step = self.folder.last_checkpoint()
+        if step > self._step and time.monotonic() - self._sent_at >= seconds:
+            send_checkpoints(self.folder, self.kept)
+            self._step, self._sent_at = step, time.monotonic()
 
     def conclude(self) -> None:
-        """Send what the run leaves behind; once it has a record, nobody needs its checkpoints."""
+        """Send all that is left; once the run has a record, nobody needs its checkpoints."""
+        if self.has_ended:
+            return
         send_results(self.folder, self.home)
-        if self.folder.record.is_file() and self.kept.storage != self.home.storage:
+        self.has_ended = self.folder.record.is_file()
+        if self.has_ended and self.kept.storage != self.home.storage:
             forget_checkpoints(self.folder, self.kept, before=math.inf)
             self.kept.storage.remove(self.kept.name_of(self.folder.recipe))
         else:
@@ -66,12 +86,13 @@ class KeptRun:
 
 
 class Keeper:
-    """Sends a run while it trains: a new checkpoint as soon as the last was sent `seconds` ago."""
+    """Looks at runs while they train, and sends what is new."""
 
-    def __init__(self, run: KeptRun, seconds: float, progress: Progress = SILENT) -> None:
-        self.run, self.seconds, self.progress = run, seconds, progress
-        self._step, self._sent_at, self._has_told = 0, -math.inf, False
-        self._is_over = threading.Event()
+    def __init__(
+        self, runs: Sequence[KeptRun], seconds: float, progress: Progress = SILENT
+    ) -> None:
+        self.runs, self.seconds, self.progress = runs, seconds, progress
+        self._has_told, self._is_over = False, threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
 
     def __enter__(self) -> "Keeper":
@@ -86,19 +107,12 @@ class Keeper:
         shortest, longest = SECONDS_BETWEEN_LOOKS
         while not self._is_over.wait(min(max(self.seconds, shortest), longest)):
             try:
-                self.look()
+                for run in self.runs:
+                    run.look(self.seconds)
             except FileNotFoundError:
                 pass  # the run has just dropped that checkpoint for a later one
             except (OSError, StorageError) as error:
                 self._tell(error)
-
-    def look(self) -> None:
-        """Send what is new."""
-        self.run.send_log()
-        step = self.run.folder.last_checkpoint()
-        if step > self._step and time.monotonic() - self._sent_at >= self.seconds:
-            send_checkpoints(self.run.folder, self.run.kept)
-            self._step, self._sent_at = step, time.monotonic()
 
     def _tell(self, error: Exception) -> None:
         if not self._has_told:

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from longarena.data.storage import Missing, Storage, StorageError, fetch, read_text, send
+from longarena.errors import UserError
 from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe
 from longarena.training import checkpoint
+from longarena.training.best import read_best
 from longarena.training.checkpoint import named_steps, saved_steps, state_path, tensor_path
 from longarena.training.folder import RunFolder
 
@@ -133,6 +135,21 @@ def _check_recipe(run: RunFolder, mirror: Mirror) -> None:
                 f"{mirror.storage.title} holds run {found} under the name of {mirror.name}; "
                 "delete it there, or give another storage"
             )
+
+
+def fetch_results(run: RunFolder, mirror: Mirror) -> bool:
+    """Bring what a run has found; return False, and leave nothing, if it has not ended there."""
+    if run.record.name not in mirror.storage.names(mirror.name):
+        return False
+    for path in (run.recipe, run.log, run.best, run.answers, run.record):
+        with suppress(Missing):
+            mirror.fetch(path)
+    try:
+        read_best(run)
+    except UserError:  # it is damaged
+        run.forget()
+        return False
+    return True
 
 
 def send_results(run: RunFolder, mirror: Mirror) -> None:

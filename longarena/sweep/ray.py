@@ -21,6 +21,7 @@ from longarena.data.server import FileServer
 from longarena.data.storage import claim, open_storage
 from longarena.errors import Busy
 from longarena.progress import Progress
+from longarena.recipes.pretraining import start_of
 from longarena.recipes.recipe import Recipe
 from longarena.sweep.away import DATA, RUNS, AwayJob, carry_out_away
 from longarena.sweep.cluster import RayServer, call, connect, only_on
@@ -149,9 +150,8 @@ class RayCrew:
 
     def start(self, recipe: Recipe, until: int | None = None) -> None:
         """Hand a run to the cluster, to its end or up to a step."""
-        held = ExitStack()
         try:
-            held.enter_context(lock(RunFolder.of(self.places.runs, recipe)))
+            held = self._hold(recipe)
         except Busy as busy:
             self._refused.append((recipe, Outcome(state="busy", reason=str(busy))))
             return
@@ -167,6 +167,15 @@ class RayCrew:
         )
         task = self._task.remote(job.model_dump_json(), self._server)
         self._running[task] = _Running(recipe, held)
+
+    def _hold(self, recipe: Recipe) -> ExitStack:
+        """Lock a run, and the one that it begins with if that has not ended."""
+        runs, first = self.places.runs, start_of(recipe)
+        with ExitStack() as held:
+            held.enter_context(lock(RunFolder.of(runs, recipe)))
+            if first and not (folder := RunFolder.of(runs, first)).record.exists():
+                held.enter_context(lock(folder))
+            return held.pop_all()
 
     def ended(self) -> list[tuple[Recipe, Outcome]]:
         """Return the runs that have ended since the last call; write their records."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from longarena.data.dataset import Dataset
 from longarena.data.handover import fetch_dataset, find_dataset, send_dataset
 from longarena.data.server import RemoteStorage, Server
-from longarena.data.storage import FolderStorage, Storage, confirm, open_storage
+from longarena.data.storage import FolderStorage, Storage, StorageError, confirm, open_storage
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.progress import Progress
@@ -52,8 +52,8 @@ def supply(
 
     try:
         found = fingerprint()
-    except UserError:
-        if folder.exists() or not find():
+    except UserError as error:
+        if isinstance(error, StorageError) or folder.exists() or not find():
             raise
         if kept is None:
             fetch_dataset(FolderStorage(incoming(home)), name, folder)

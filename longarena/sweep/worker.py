@@ -61,9 +61,6 @@ def carry_out(job: Job, around: AbstractContextManager[None] | None = None) -> O
             return _bring(job)
     except Busy as busy:
         return Outcome(state="busy", reason=str(busy))
-    except MixerError as error:
-        _keep_errors(job, error)
-        return Outcome(state="failed", reason=str(error))
     except UserError as error:
         return Outcome(state="failed", reason=str(error))
     except Interrupted as stop:
@@ -74,10 +71,14 @@ def carry_out(job: Job, around: AbstractContextManager[None] | None = None) -> O
 
 def _bring(job: Job) -> Outcome:
     """Bring a run to its end, or to the step up to which it is tried."""
-    if job.until is None:
-        record = train(job.recipe, job.runs, store=job.store)
-        return Outcome(state="finished", record=record)
-    return Outcome(state="finished", trial=try_until(job.recipe, job.until, job.runs))
+    try:
+        if job.until is None:
+            record = train(job.recipe, job.runs, store=job.store)
+            return Outcome(state="finished", record=record)
+        return Outcome(state="finished", trial=try_until(job.recipe, job.until, job.runs))
+    except MixerError as error:
+        _keep_errors(job, error)
+        raise
 
 
 def _keep_errors(job: Job, error: MixerError) -> None:

@@ -14,8 +14,10 @@ from training.test_loop import without_clock
 from longarena.data.dataset import read_about
 from longarena.data.server import FileServer
 from longarena.data.storage import StorageError, claim, open_storage
+from longarena.errors import MixerError
 from longarena.progress import SILENT
-from longarena.recipes.recipe import build_task
+from longarena.recipes.pretraining import pretrained, start_of
+from longarena.recipes.recipe import build_task, replace
 from longarena.sweep import keeper
 from longarena.sweep.away import CHECKPOINTS, DATA, RUNS, AwayJob, carry_out_away, data_name
 from longarena.sweep.supply import INCOMING, Offer, incoming, offer, supply
@@ -129,6 +131,36 @@ def test_a_trial_goes_on_elsewhere(tmp_path, monkeypatch):
     second = cluster.carry_out("second", until=20)
     assert second.trial.curve_steps == [5, 10, 15, 20]
     assert second.trial.curve_values[:2] == first.trial.curve_values
+
+
+def test_a_pretraining_is_trained_once_for_all_machines(cluster, monkeypatch):
+    cluster.supply()
+    first = pretrained(RECIPE, steps=6)
+    second, steps = replace(first, label_smoothing=0.1), []
+    assert start_of(first) == start_of(second)
+    assert cluster.carry_out("first", recipe=first, until=5).trial.step == 5
+    take_step = run_module.take_step
+
+    def count(learner, batch, at):
+        steps.append(at)
+        return take_step(learner, batch, at)
+
+    monkeypatch.setattr(run_module, "take_step", count)
+    outcome = cluster.carry_out("second", recipe=second)
+    assert steps == list(range(20))
+    assert without_clock(outcome.record) == without_clock(train(second, cluster.path / "here"))
+
+
+def test_the_errors_of_an_own_mixer_come_home(tmp_path, monkeypatch):
+    cluster = Cluster(tmp_path, monkeypatch, has_storage=False)
+    cluster.supply()
+
+    def fail(*_):
+        raise MixerError("mine:Mixer raised ValueError: no luck")
+
+    monkeypatch.setattr(run_module, "take_step", fail)
+    assert cluster.carry_out("first").reason == "mine:Mixer raised ValueError: no luck"
+    assert "no luck" in RunFolder.of(cluster.runs, RECIPE).errors.read_text()
 
 
 def test_data_is_prepared_by_one_machine_for_all(cluster, monkeypatch):

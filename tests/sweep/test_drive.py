@@ -189,7 +189,7 @@ def test_a_damaged_record_in_the_store_is_run_again(tmp_path, text):
 class Hands:
     """A crew with room for two, whose runs end when the test says so."""
 
-    num_workers, is_local = 2, True
+    num_workers = 2
 
     def __init__(self, outcomes):
         self.outcomes, self.busy, self.started = iter(outcomes), [], []
@@ -206,6 +206,9 @@ class Hands:
         over = next(self.outcomes)(self.busy) if self.busy else []
         self.busy = [recipe for recipe in self.busy if recipe not in over]
         return [(recipe, Outcome(state="stopped")) for recipe in over]
+
+    def news(self):
+        return []
 
 
 def test_runs_wait_while_one_of_them_trains_the_start_that_they_share(tmp_path):

@@ -5,6 +5,7 @@ import sys
 from importlib import import_module
 from itertools import count
 
+import jaxtyping
 import pytest
 import torch
 
@@ -88,6 +89,11 @@ def pytest_collection():
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_runtest_setup(item):
+    """Check no shapes in whole runs, which call again and again what other tests check."""
+    jaxtyping.config.update("jaxtyping_disable", item.get_closest_marker("slow") is not None)
 
 
 def pytest_collection_modifyitems(config, items):

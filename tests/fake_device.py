@@ -1,16 +1,15 @@
 """The cases of a test on a device that is not there (`longarena/contract/fake_device.py`).
 
 A registered backend stays for the life of a process, and an error in a hook of the backward pass
-may end the process. So a test calls `outcomes`, which runs the cases of a module in one process of
-its own and tells what became of each.
+may end the process. So a test calls `outcomes`, which runs its cases in a process that is forked
+from this one, where torch is imported already, and tells what became of each.
 """
 
-import importlib
 import json
-import subprocess
-import sys
+import os
 import warnings
-from pathlib import Path
+
+import jaxtyping
 
 from longarena.contract.fake_device import NAME, FakeDevice
 
@@ -19,19 +18,30 @@ __all__ = ["NAME", "PASSED", "FakeDevice", "outcomes"]
 PASSED = "passed"
 
 
-def outcomes(module, keys):
-    """Call `module.run(key)` for every key in one process of its own; tell what became of each.
+def outcomes(run, keys):
+    """Call `run(key)` for every key in one process of its own; tell what became of each.
 
     The outcome is `passed`, or the error in a line.
     """
-    child = subprocess.run(
-        [sys.executable, __file__, module, json.dumps(keys)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    told = dict(json.loads(line) for line in child.stdout.splitlines())
-    return {key: told.get(key, f"not reached: {child.stderr[-2000:]}") for key in keys}
+    told, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _tell_outcomes(run, keys, tell)
+    os.close(tell)
+    with os.fdopen(told) as lines:
+        found = dict(json.loads(line) for line in lines)
+    _, status = os.waitpid(child, 0)
+    return {key: found.get(key, f"not reached: it ended with status {status}") for key in keys}
+
+
+def _tell_outcomes(run, keys, pipe):
+    """Write a line for every key, and end this process; other tests check the shapes."""
+    try:
+        jaxtyping.config.update("jaxtyping_disable", True)
+        for key in keys:
+            os.write(pipe, json.dumps([key, _outcome(run, key)]).encode() + b"\n")
+    finally:
+        os._exit(0)
 
 
 def _outcome(run, key):
@@ -41,14 +51,3 @@ def _outcome(run, key):
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return PASSED
-
-
-def _tell_outcomes(module, keys):
-    run = importlib.import_module(module).run
-    for key in keys:
-        print(json.dumps([key, _outcome(run, key)]), flush=True)  # noqa: T201
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1]))
-    _tell_outcomes(sys.argv[1], json.loads(sys.argv[2]))

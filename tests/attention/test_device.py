@@ -5,18 +5,24 @@ import torch
 from attention import definitions
 from attention.cases import WIDTH, make, tokens
 from fake_device import PASSED, FakeDevice, outcomes
+from representatives import REPRESENTATIVES
 
 from longarena.attention import MIXERS
 from longarena.contract.fake_device import step_on_device
 
-SMALL = {name: (name, {}) for name in MIXERS} | {
+CAUSAL = {
     f"{name} causal": (name, {"causal": True}) for name in MIXERS if MIXERS[name].card.causal
+}
+SMALL = {name: (name, {}) for name in MIXERS} | {
+    key: case for key, case in CAUSAL.items() if case[0] in REPRESENTATIVES
 }
 VARIANTS = {
     f"{name}{options}": (name, {"options": options})
     for name in MIXERS
     for options in definitions.of(name).VARIANTS
-} | {
+}
+VARIANTS |= {key: case for key, case in CAUSAL.items() if key not in SMALL}
+VARIANTS |= {
     f"{name} rotary": (name, {"rotary": True})
     for name in MIXERS
     if MIXERS[name].takes_rotary and name != "synthesizer"  # by its defaults it refuses
@@ -71,12 +77,12 @@ def run(key):
 
 @pytest.fixture(scope="module")
 def became():
-    return outcomes("attention.test_device", [*SMALL, *BROKEN])
+    return outcomes(run, [*SMALL, *BROKEN])
 
 
 @pytest.fixture(scope="module")
 def variants_became():
-    return outcomes("attention.test_device", list(VARIANTS))
+    return outcomes(run, list(VARIANTS))
 
 
 @pytest.mark.parametrize("key", SMALL)

@@ -63,7 +63,7 @@ def run(key):
     of_model, of_signature, of_recipe = CASES[key]
     asked = signature(**of_signature)
     recipe = override(preset("listops", "linear"), of_recipe)
-    recipe = replace(recipe, model=SIZES | {"mixer": "linear"} | of_model)
+    recipe = replace(recipe, model=SIZES | {"mixer": "linear", "depth": 1} | of_model)
     device = FakeDevice()
     track = track_of(asked)
     model = device.take(track.build(recipe.model, asked, recipe.seed).train())
@@ -79,7 +79,7 @@ def run(key):
 
 @pytest.fixture(scope="module")
 def became():
-    return outcomes("training.test_device", list(CASES))
+    return outcomes(run, list(CASES))
 
 
 @pytest.mark.parametrize("key", CASES)

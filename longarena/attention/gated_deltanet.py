@@ -21,6 +21,8 @@ Choice: projections start as everywhere here; the authors' start is smaller.
 Choice: A and dt are slow; the authors spare them the weight decay, at the common rate.
 """
 
+from collections.abc import Sequence
+
 import torch
 from pydantic import Field
 from torch import Tensor, nn
@@ -31,14 +33,16 @@ from longarena.attention.mamba2 import first_dt_bias
 from longarena.attention.ops.decoder import Decoder, Token
 from longarena.attention.ops.delta_layer import (
     CHUNK,
-    Carried,
-    DeltaStep,
+    Rows,
     Weights,
     delta_layer,
-    start,
+    gates,
+    stretches,
 )
+from longarena.attention.ops.delta_step import Carried, DeltaStep, Maps, start
 from longarena.attention.ops.gated_norm import EPSILON
 from longarena.attention.ops.projection import projection
+from longarena.attention.ops.visible import all_real
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens
@@ -80,14 +84,15 @@ class DeltaSet(nn.Module):
 
     def weights(self) -> tuple[Tensor, ...]:
         """Put the parameters together as the layer takes them."""
-        maps = self.query, self.key, self.value, self.gate, self.beta, self.decay
+        maps = self.query, self.key, self.value, self.gate
         kernels = self.query_convolution, self.key_convolution, self.value_convolution
         return (
             torch.cat([linear.weight for linear in maps]),
             torch.cat([kernel.weight[:, 0] for kernel in kernels]).T,
+            self.output.weight * self.norm.weight.repeat(len(self.dt_bias)),
+            torch.cat([self.beta.weight, self.decay.weight]),
             -self.log_decay.exp(),
             self.dt_bias,
-            self.output.weight * self.norm.weight.repeat(len(self.dt_bias)),
         )
 
 
@@ -117,7 +122,8 @@ class GatedDeltaNet(Mixer):
     def weights(self) -> Weights:
         """Put the sets of parameters together, that of the way back last."""
         sets = [self.forwards] if self.place.causal else [self.forwards, self.backwards]
-        return Weights(*map(torch.stack, zip(*(s.weights() for s in sets), strict=True)))
+        tensors = list(map(torch.stack, zip(*(s.weights() for s in sets), strict=True)))
+        return Weights(Maps(*tensors[:3]), *tensors[3:])
 
     def decoder(self, batch: int) -> Decoder:
         return DeltaDecoder(self, batch)
@@ -128,23 +134,31 @@ class DeltaDecoder(Decoder):
 
     def __init__(self, mixer: GatedDeltaNet, batch: int) -> None:
         self.weights, self.chunk = mixer.weights(), mixer.chunk
-        carried = start(self.weights, batch)
-        self.tail = carried.tail[0]
-        self.state = carried.state.view(batch, -1, *carried.state.shape[1:])
+        num_heads = mixer.place.num_heads
+        self._carry(start(self.weights.maps, num_heads, batch), (batch, num_heads))
 
     def step(self, x: Token) -> Token:
         return self.read(x[:, None])[:, 0]
 
     def read(self, x: Tokens) -> Tokens:
-        return torch.cat([self._read(part) for part in torch.split(x, self.chunk, dim=1)], dim=1)
+        rows = x.transpose(0, 1)
+        cut = stretches(len(rows), len(x), self.chunk)
+        answers = [self._read(rows[some.tokens], some.chunk) for some in cut]
+        return torch.cat(answers).transpose(0, 1)
 
-    def _read(self, x: Tokens) -> Tokens:
-        real = torch.ones(1, *x.shape[:2], dtype=torch.bool, device=x.device)
-        carried = Carried(self.tail[None], self.state.flatten(0, 1))
-        step = DeltaStep(x[None], real, carried, self.weights)
-        carried = step.next()
-        self.tail, self.state = carried.tail[0], carried.state.view(self.state.shape)
-        return step.y()[0]
+    def _read(self, rows: Rows, chunk: int) -> Rows:
+        maps, shape = self.weights.maps, self.state.shape[:2]
+        logits, logs = gates(rows, all_real(rows), self.weights)
+        carried = Carried(self.tail.transpose(0, 1)[None], self.state.flatten(0, 1))
+        projected = maps.project([rows.flatten(0, 1)], carried.tail)
+        step = DeltaStep(projected, logs, maps, chunk)
+        self._carry(step.write(logits.sigmoid(), carried), shape)
+        return (step.z()[0] @ maps.output[0].T).view(rows.shape)
+
+    def _carry(self, carried: Carried, rows: Sequence[int]) -> None:
+        """Take over what was handed over, with the batch first."""
+        self.tail = carried.tail[0].transpose(0, 1)
+        self.state = carried.state.unflatten(0, rows)
 
 
 def value_size(place: Place, expansion: float) -> int:

@@ -4,7 +4,9 @@ import torch.nn.functional as F
 from attention.cases import make, tokens
 
 from longarena.attention import build
+from longarena.attention.ops import delta_layer
 from longarena.errors import UserError
+from longarena.measure.memory import allocations
 
 SIZES = {"width": 16, "num_heads": 2, "max_length": 16384}
 over_directions = pytest.mark.parametrize("causal", [True, False])
@@ -135,7 +137,7 @@ def test_half_precision_is_mixed_in_single_precision():
     torch.testing.assert_close(y, mixer(x.float(), mask).bfloat16())
 
 
-def test_only_the_tokens_and_what_chunks_hand_over_is_kept():
+def test_what_is_kept_of_a_token_is_its_projection_and_what_it_writes():
     mixer = build("gated-deltanet", width=32, num_heads=2, max_length=4096)
     x = torch.randn(1, 4096, 32, requires_grad=True)
     kept = {}
@@ -148,9 +150,30 @@ def test_only_the_tokens_and_what_chunks_hand_over_is_kept():
         y = mixer(x, torch.ones(1, 4096, dtype=torch.bool))
     y.sum().backward()
     parameters = 2 * sum(p.nbytes for p in mixer.parameters())
-    handed_over = 2 * 64 * (2 * 16 * 32 + 3 * 4 * 32) * 4
-    masks = 2 * 4096
-    assert sum(kept.values()) <= x.nbytes + parameters + handed_over + masks
+    # queries, keys, values, gate; values that are written, rows of the inverse; b and decay
+    per_token = (32 + 32 + 64 + 64) + (64 + 2 * 32) + 8 * 2
+    per_stretch = 2 * 16 * 32 + 3 * 192
+    sets = 2 * 4 * (4096 * per_token + 8 * per_stretch)
+    masks = 4 * 4096
+    assert sum(kept.values()) <= x.nbytes + parameters + sets + masks
+
+
+def test_a_prediction_keeps_no_projections():
+    mixer = build("gated-deltanet", width=32, num_heads=2, max_length=4096)
+    x, mask = torch.randn(1, 4096, 32), torch.ones(1, 4096, dtype=torch.bool)
+    kept = allocations(lambda: mixer(x, mask)).kept_bytes
+    with torch.no_grad():
+        assert allocations(lambda: mixer(x, mask)).peak_bytes < kept
+
+
+@over_directions
+def test_long_stretches_change_nothing_but_speed(causal, monkeypatch):
+    x, mask = tokens(70, 41)
+    y, expected = gradients(make("gated-deltanet", {"chunk": 8}, causal=causal), x, mask)
+    monkeypatch.setattr(delta_layer, "TOKENS_OF_STRETCH", 1)
+    y_cut, found = gradients(make("gated-deltanet", {"chunk": 8}, causal=causal), x, mask)
+    torch.testing.assert_close(y_cut, y)
+    torch.testing.assert_close(found, expected)
 
 
 def test_a_decoder_carries_the_states_and_the_last_tokens():

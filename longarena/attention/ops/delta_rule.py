@@ -12,15 +12,17 @@ triangular matrix (the WY form of a product of Householder matrices). With A_i =
     u_i + b_i sum_{j<i} (k_i . k_j) (A_i / A_j) u_j = b_i (v_i - A_i k_i S)
     y_i = A_i q_i S + sum_{j<=i} (q_i . k_j) (A_i / A_j) u_j
 
+Several chunks go through each operation at once, unless it depends on the state.
+
 Paper:  Yang, Kautz and Hatamizadeh (2024), https://arxiv.org/abs/2412.06464 (section 3)
 Cost:   time O(c (c + d) (d + e)) and memory O(c (c + d + e) + d e), per chunk of c tokens and head
         with keys of size d and values of size e.
 Choice: logarithms of decays are added in double precision, and so are their gradients. In single
         precision a token that forgets nearly everything would blur the decays of its neighbours.
 Choice: the inverse of the triangular matrix, by substitution. Its series of powers, which is all
-        products, cancels beyond repair where keys are alike. Measured with one thread for 16 heads,
-        chunks of 64 and values of 128: 192 us with the product that follows, 259 us for a solution.
-Choice: no autograd, for a caller whose backward pass walks through the chunks by itself.
+        products, cancels beyond repair where keys are alike.
+Choice: no autograd, for a caller whose backward pass walks through the chunks by itself. It keeps
+        what was written, and how; the states between the chunks are made again from that.
 """
 
 from dataclasses import dataclass
@@ -32,17 +34,28 @@ from torch import Tensor
 # below the root of a norm, so that a vector of zeros stays one
 EPSILON = 1e-6
 
-QueriesAndKeys = Float[Tensor, "rows tokens 2 heads size"]
-HeadValues = Float[Tensor, "rows tokens heads value_size"]
-PerToken = Float[Tensor, "rows heads tokens"]
-# the heads of all rows stand side by side
-Answers = Float[Tensor, "lanes tokens value_size"]
+QueriesAndKeys = Float[Tensor, "chunks *heads 2 tokens size"]
+HeadValues = Float[Tensor, "chunks *heads tokens value_size"]
+PerToken = Float[Tensor, "chunks *heads tokens"]
+# a lane is a head of a row; elsewhere the lanes of all chunks stand side by side
+Keys = Float[Tensor, "all tokens size"]
+Answers = Float[Tensor, "all tokens value_size"]
+Matrices = Float[Tensor, "all tokens tokens"]
 State = Float[Tensor, "lanes size value_size"]
+States = Float[Tensor, "chunks lanes size value_size"]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What is written under every key, and the maps that make it of the errors."""
+
+    values: Answers
+    inverse: Matrices
 
 
 @dataclass(frozen=True)
 class Gradients:
-    """The gradients of a chunk; that of b is multiplied by b, as a sigmoid would do."""
+    """The gradients of some chunks; that of b is multiplied by b, as a sigmoid would do."""
 
     qk: QueriesAndKeys
     v: HeadValues
@@ -51,101 +64,162 @@ class Gradients:
     state: State
 
 
-class DeltaChunk:
-    """A chunk of a row: the answers to its queries, the state that it leaves, its gradients.
+class DeltaRule:
+    """Some chunks, one after the other: what goes on in each, whatever the memory holds.
 
-    >>> qk, v = torch.ones(1, 3, 2, 1, 1), torch.tensor([8.0, 8.0, 0.0]).reshape(1, 3, 1, 1)
+    >>> qk, v = torch.ones(1, 1, 2, 3, 1), torch.tensor([8.0, 8.0, 0.0]).view(1, 1, 3, 1)
     >>> half, state = torch.full((1, 1, 3), 0.5), torch.zeros(1, 1, 1)
-    >>> DeltaChunk(qk, v, b=half, logs=0 * half, state=state).y.round(decimals=3).flatten().tolist()
+    >>> memory = DeltaRule(qk, logs=torch.zeros(1, 1, 3)).write(v, half, state)
+    >>> memory.y().round(decimals=3).flatten().tolist()
     [4.0, 6.0, 3.0]
     """
 
-    def __init__(
-        self, qk: QueriesAndKeys, v: HeadValues, b: PerToken, logs: PerToken, state: State
-    ) -> None:
-        self.heads = v.shape[2]
-        self.units, self.decays = _Units(qk), _Decays(logs.flatten(0, 1))
-        self.state, between = state, self.decays.between
-        units, k = self.units.units, self.units.k
-        self.products = (units @ k.mT).view(between.shape).mul_(between)
-        self.inverse = _inverse(self.products[:, 1], b.flatten(0, 1))
-        self.faded = (units.view(len(k), 2, *k.shape[1:]) * self.decays.through).flatten(1, 2)
-        read, known = (self.faded @ state).chunk(2, dim=1)
-        errors = torch.empty(known.shape, dtype=known.dtype, device=known.device)
-        torch.sub(v.transpose(1, 2), self._by_row(known), out=self._by_row(errors))
-        self.written = self.inverse @ errors
-        self.y: Answers = read.baddbmm_(self.products[:, 0], self.written)
-        self.leaving = k * self.decays.after
+    def __init__(self, qk: QueriesAndKeys, logs: PerToken) -> None:
+        self.shape, tokens = logs.shape, logs.shape[-1]
+        self.units, self.decays = _Units(qk), _Decays(logs.reshape(-1, tokens))
+        units, between = self.units.units, self.decays.between
+        self.k = units[:, tokens:]
+        self.products = (units @ self.k.mT).view(between.shape).mul_(between)
+        self.faded = (units.unflatten(1, (2, tokens)) * self.decays.through).flatten(1, 2)
+        self.leaving = self.k * self.decays.after
 
-    def next_state(self) -> State:
-        """Let the state fade through the chunk, and add what was written."""
-        faded = self.state * self.decays.whole
-        return faded.baddbmm_(self.leaving.mT, self.written)
+    @property
+    def faded_q(self) -> Keys:
+        """Queries, faded from the start of their chunk."""
+        return self.faded[:, : self.shape[-1]]
+
+    @property
+    def faded_k(self) -> Keys:
+        """Keys, faded from the start of their chunk."""
+        return self.faded[:, self.shape[-1] :]
+
+    def write(self, v: HeadValues, b: PerToken, state: State) -> "Memory":
+        """Let every chunk correct what the memory answers to its keys."""
+        inverse = _inverse(self.products[:, 1], b.reshape(-1, b.shape[-1]))
+        written = Written(v.new_empty(len(inverse), *v.shape[-2:]), inverse)
+        memory = Memory(self, written, state)
+        errors = torch.empty_like(v[0], memory_format=torch.contiguous_format)
+        keys, inverses, values = map(self.by_chunk, (self.faded_k, inverse, written.values))
+        for i, answer in enumerate(v):
+            known = keys[i] @ memory.states[i]
+            torch.sub(answer, known.view(errors.shape), out=errors)
+            torch.bmm(inverses[i], errors.view(known.shape), out=values[i])
+            memory.leave(i)
+        return memory
+
+    def remember(self, written: Written, state: State) -> "Memory":
+        """Make the memory again, given what was written; the state that is left is not made."""
+        memory = Memory(self, written, state)
+        for i in range(self.shape[0] - 1):
+            memory.leave(i)
+        return memory
+
+    def by_chunk(self, t: Tensor) -> tuple[Tensor, ...]:
+        """Separate the chunks."""
+        return t.unflatten(0, (self.shape[0], -1)).unbind()
+
+
+class Memory:
+    """The states that the chunks find, what they write there, and its gradients."""
+
+    def __init__(self, rule: DeltaRule, written: Written, state: State) -> None:
+        self.rule, self.written = rule, written
+        self.states: States = state.new_empty(rule.shape[0] + 1, *state.shape)
+        self.states[0] = state
+        self.found = self.states[:-1].flatten(0, 1)
+        self.parts = [
+            rule.by_chunk(t) for t in (rule.decays.whole, rule.leaving.mT, written.values)
+        ]
+
+    def leave(self, i: int) -> None:
+        """Let the state fade through a chunk, and add what was written."""
+        whole, leaving, values = (part[i] for part in self.parts)
+        torch.mul(self.states[i], whole, out=self.states[i + 1])
+        self.states[i + 1].baddbmm_(leaving, values)
+
+    def y(self) -> Answers:
+        """Return what the queries find."""
+        rule = self.rule
+        return (rule.faded_q @ self.found).baddbmm_(rule.products[:, 0], self.written.values)
 
     def back(self, dy: Answers, dnext: State) -> Gradients:
-        """Find the gradients, from those of the answers and of the state that leaves.
-
-        The gradient of a decay is the sum over all that passes it, and neither it nor that of b
-        needs a division, so both numbers may be zero.
-        """
-        decays, products, written = self.decays, self.products, self.written
-        dwritten = (self.leaving @ dnext).baddbmm_(products[:, 0].mT, dy)
-        dv = self.inverse.mT @ dwritten
+        """Find the gradients, from those of the answers and of the state that is left."""
+        rule, values = self.rule, self.written.values
+        dwritten, dv, dstates = self._walk_back(dy, dnext)
         # of the answers to the queries, and of those to the keys, which are subtracted
         danswers = torch.cat([dy, -dv], dim=1)
-        dproducts = (danswers @ written.mT).view(products.shape)
-        dfaded = danswers @ self.state.mT
-        dleaving = written @ dnext.mT
+        dproducts = (danswers @ values.mT).view(rule.products.shape)
+        dfaded = danswers @ self.found.mT
+        dleft = dstates[1:].flatten(0, 1)
+        dleaving = values @ dleft.mT
 
-        pairs = dproducts * products
+        pairs = dproducts * rule.products
         of_keys = pairs.sum(-2, dtype=torch.float64)
-        db = (dwritten * written).sum(-1) + of_keys[:, 1]
-        left = (dleaving * self.leaving).sum(-1).double()
+        db = dwritten.mul_(values).sum(-1) + of_keys[:, 1]
+        left = (dleaving * rule.leaving).sum(-1).double()
         dsums = pairs.sum((1, 3), dtype=torch.float64) - of_keys.sum(1) - left
-        dsums += (dfaded * self.faded).sum(-1).view(of_keys.shape).sum(1)
-        dsums[:, -1] += left.sum(-1) + (dnext * self.state).sum((1, 2)) * decays.whole[:, 0, 0]
+        dsums += (dfaded * rule.faded).sum(-1).view(of_keys.shape).sum(1)
+        of_whole = (dleft * self.found).sum((1, 2)) * rule.decays.whole[:, 0, 0]
+        dsums[:, -1] += left.sum(-1) + of_whole
         dlogs = dsums.flip(-1).cumsum(-1).flip(-1)
-
-        between = dproducts.mul_(decays.between).flatten(1, 2)
-        dunits = dfaded.view(len(dy), 2, *self.leaving.shape[1:]).mul_(decays.through).flatten(1, 2)
-        dunits.baddbmm_(between, self.units.k)
-        dk = dunits[:, dy.shape[1] :].baddbmm_(between.mT, self.units.units)
-        dk.addcmul_(dleaving, decays.after)
         return Gradients(
-            self.units.back(dunits),
-            self._by_row(dv).transpose(1, 2),
-            self._by_row(db.to(dy.dtype)),
-            self._by_row(dlogs.to(dy.dtype)),
-            (dnext * decays.whole).baddbmm_(self.faded.mT, danswers),
+            rule.units.back(self._of_units(dproducts, dfaded, dleaving)),
+            dv.view(*rule.shape, -1),
+            db.to(dy.dtype).view(rule.shape),
+            dlogs.to(dy.dtype).view(rule.shape),
+            dstates[0],
         )
 
-    def _by_row(self, lanes: Tensor) -> Tensor:
-        return lanes.view(-1, self.heads, *lanes.shape[1:])
+    def _walk_back(self, dy: Answers, dnext: State) -> tuple[Answers, Answers, States]:
+        """Return the gradients of what was written, of the values, and of all states."""
+        rule, dv = self.rule, torch.empty_like(dy)
+        dwritten = rule.products[:, 0].mT @ dy
+        dstates = torch.empty_like(self.states)
+        dstates[-1] = dnext
+        torch.bmm(rule.faded_q.mT, dy, out=dstates[:-1].flatten(0, 1))
+        tensors = rule.leaving, self.written.inverse.mT, dwritten, dv, rule.faded_k.mT
+        leaving, inverse, dw, dvalues, keys = map(rule.by_chunk, tensors)
+        whole = self.parts[0]
+        for i in reversed(range(rule.shape[0])):
+            dw[i].baddbmm_(leaving[i], dstates[i + 1])
+            torch.bmm(inverse[i], dw[i], out=dvalues[i])
+            dstates[i].addcmul_(dstates[i + 1], whole[i])
+            dstates[i].baddbmm_(keys[i], dvalues[i], alpha=-1)
+        return dwritten, dv, dstates
+
+    def _of_units(
+        self, dproducts: Tensor, dfaded: Tensor, dleaving: Keys
+    ) -> Float[Tensor, "all both size"]:
+        """Return the gradient of queries and keys above each other; all arguments are used up."""
+        rule, decays = self.rule, self.rule.decays
+        between = dproducts.mul_(decays.between).flatten(1, 2)
+        dunits = dfaded.unflatten(1, (2, -1)).mul_(decays.through).flatten(1, 2)
+        dunits.baddbmm_(between, rule.k)
+        dunits[:, rule.shape[-1] :] += (between.mT @ rule.units.units).addcmul_(
+            dleaving, decays.after
+        )
+        return dunits
 
 
 class _Units:
     """Queries and keys of length 1, those of a chunk above each other."""
 
     def __init__(self, qk: QueriesAndKeys) -> None:
-        rows, tokens, two, heads, size = qk.shape
         self.raw = qk
         norms = torch.linalg.vector_norm(qk, dim=-1, keepdim=True)
         self.inverse = norms.square_().add_(EPSILON).rsqrt_()
         self.scale = self.inverse.clone()
-        self.scale[:, :, 0] *= size**-0.5
-        units = qk.new_empty(rows, heads, two, tokens, size)
-        torch.mul(qk, self.scale, out=units.permute(0, 3, 2, 1, 4))
-        self.units = units.view(rows * heads, two * tokens, size)
-        self.k = self.units[:, tokens:]
+        self.scale[..., 0, :, :] *= qk.shape[-1] ** -0.5
+        units = torch.mul(qk, self.scale, out=qk.new_empty(qk.shape))
+        self.units = units.view(-1, 2 * qk.shape[-2], qk.shape[-1])
 
-    def back(self, dunits: Float[Tensor, "lanes both size"]) -> QueriesAndKeys:
-        rows, tokens, two, heads, size = self.raw.shape
-        dunits = dunits.view(rows, heads, two, tokens, size).permute(0, 3, 2, 1, 4)
+    def back(self, dunits: Float[Tensor, "all both size"]) -> QueriesAndKeys:
+        """Return the gradient of the vectors, whatever their length."""
+        dunits = dunits.view(self.raw.shape)
         # what points along the vector would change its length
         along = (dunits * self.raw).sum(-1, keepdim=True)
         along.mul_(self.inverse.square()).mul_(self.scale)
-        dqk: Tensor = dunits * self.scale
-        return dqk.addcmul_(self.raw, along, value=-1)
+        return dunits.mul_(self.scale).addcmul_(self.raw, along, value=-1)
 
 
 class _Decays:
@@ -156,7 +230,7 @@ class _Decays:
     `whole` from the start to the end.
     """
 
-    def __init__(self, logs: Float[Tensor, "lanes tokens"]) -> None:
+    def __init__(self, logs: Float[Tensor, "all tokens"]) -> None:
         sums, tokens = logs.double().cumsum(-1), logs.shape[-1]
         visible = torch.ones(2, tokens, tokens, dtype=logs.dtype, device=logs.device)
         visible[0].tril_()
@@ -170,9 +244,7 @@ class _Decays:
         self.through, self.whole = through[:, None], through[:, -1:]
 
 
-def _inverse(
-    products: Float[Tensor, "lanes tokens tokens"], b: Float[Tensor, "lanes tokens"]
-) -> Float[Tensor, "lanes tokens tokens"]:
+def _inverse(products: Matrices, b: Float[Tensor, "all tokens"]) -> Matrices:
     """Make the map from the errors of the state to what is written: B (1 + products B)^-1."""
     inverse: Tensor = torch.linalg.solve_triangular(
         products * b[:, None], torch.diag_embed(b), upper=False, unitriangular=True, left=False

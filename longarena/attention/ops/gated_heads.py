@@ -15,7 +15,7 @@ from torch import Tensor
 
 from longarena.attention.ops.gated_norm import EPSILON
 
-Heads = Float[Tensor, "*rows tokens heads size"]
+Heads = Float[Tensor, "*heads size"]
 
 
 class GatedHeads:
@@ -31,11 +31,14 @@ class GatedHeads:
         return F.silu(self.gate).mul_(self.y).mul_(self.scale)
 
     def back(self, dz: Heads) -> tuple[Heads, Heads, Heads]:
-        """Return z again, and the gradients of the heads and of the gate."""
-        swish = F.silu(self.gate)
+        """Return z again, and the gradients of the heads, laid out as they are, and of the gate."""
+        is_open = self.gate.sigmoid()
+        swish = self.gate * is_open
         normed = torch.mul(self.y, self.scale, out=torch.empty_like(swish))
         z = normed * swish
-        dgate = torch.ops.aten.silu_backward(dz * normed, self.gate)
         along = (dz * z).mean(-1, keepdim=True)
-        dnormed = swish.mul_(dz).addcmul_(normed, along, value=-1)
-        return z, dnormed.mul_(self.scale), dgate
+        dnormed = (dz * swish).addcmul_(normed, along, value=-1)
+        # the slope of the swish
+        slope = is_open.addcmul_(swish, 1 - is_open)
+        dgate = slope.mul_(normed).mul_(dz)
+        return z, torch.mul(dnormed, self.scale, out=torch.empty_like(self.y)), dgate

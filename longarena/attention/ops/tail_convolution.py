@@ -1,81 +1,56 @@
-"""A short causal convolution and a SiLU of one chunk, given the last tokens of the chunk before.
+"""A short causal convolution and a SiLU of some tokens, which begin with those before them.
 
     y_i = silu(sum_s w_s x_(i - s))        s = 0 .. size - 1
 
-Every channel is filtered by itself. Tokens before the chunk come from its `tail`, which has the
-last size - 1 of them. The kernel is written as in nn.Conv1d: its last weight is for the token
-itself. Several sets of rows stand side by side, each with a kernel of its own.
+Every channel is filtered by itself. The first size - 1 tokens of x are the last ones of what came
+before: the tail. The kernel is written as in nn.Conv1d: its last weight is for the token itself.
+Several sets of rows stand side by side, each with a kernel of its own.
 
-Cost:   time O(c size) and memory O(c) per channel, for a chunk of c tokens.
-Choice: no autograd, for a caller whose backward pass walks through the chunks by itself.
+Cost:   time O(c size) and memory O(c) per channel, for c tokens.
+Choice: tokens stand before rows, so that a shift by a token is one step through memory.
+Choice: no autograd, for a caller whose backward pass walks through the tokens by itself.
 """
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-Chunk = Float[Tensor, "sets batch tokens channels"]
-Tail = Float[Tensor, "sets batch tail channels"]
+# the first has the tail, the second does not
+Tailed = Float[Tensor, "sets tail_and_tokens batch channels"]
+Sums = Float[Tensor, "sets tokens batch channels"]
 Kernel = Float[Tensor, "sets size channels"]
 
 
 class TailConvolution:
-    """The convolution of one chunk: its answers, the tail that it leaves, and its gradients."""
+    """The convolution before its SiLU, and its gradients."""
 
-    def __init__(self, x: Chunk, tail: Tail, kernel: Kernel) -> None:
-        self.x, self.tail, self.kernel = x, tail, kernel
-        self.shifts = [_Shift(s, x.shape[2], tail.shape[2]) for s in range(1, tail.shape[2] + 1)]
-        self.sums = x * kernel[:, None, -1:]
-        for shift in self.shifts:
-            weights = kernel[:, None, None, shift.place]
-            self.sums[:, :, shift.inside].addcmul_(x[:, :, shift.seen], weights)
-            self.sums[:, :, shift.front].addcmul_(tail[:, :, shift.seen_in_tail], weights)
+    def __init__(self, x: Tailed, kernel: Kernel) -> None:
+        self.x = x
+        self.weights = kernel[:, :, None, None].unbind(1)
+        self.sums = self._seen(x, 0) * self.weights[0]
+        for place, weights in enumerate(self.weights[1:], start=1):
+            self.sums.addcmul_(self._seen(x, place), weights)
 
-    def y(self) -> Chunk:
-        """Bend the sums."""
-        return F.silu(self.sums)
+    def back(self, dy: Sums, dx: Tailed) -> Kernel:
+        """Write the gradient of x to `dx`, return that of the kernel; `dy` and sums are used up."""
+        dsums = torch.ops.aten.silu_backward.grad_input(dy, self.sums, grad_input=dy)
+        last = len(self.weights) - 1
+        dx[:, :last] = 0
+        torch.mul(dsums, self.weights[last], out=self._seen(dx, last))
+        for place, weights in enumerate(self.weights[:-1]):
+            self._seen(dx, place).addcmul_(dsums, weights)
+        found = []
+        for place in range(last + 1):
+            torch.mul(dsums, self._seen(self.x, place), out=self.sums)
+            found.append(_sum_of_tokens(self.sums))
+        return torch.stack(found, dim=1)
 
-    def next_tail(self) -> Tail:
-        """Take the last tokens; behind a short chunk some are those of the tail before it."""
-        tokens, size = self.x.shape[2], self.tail.shape[2]
-        return torch.cat([self.tail[:, :, tokens:], self.x[:, :, max(tokens - size, 0) :]], dim=2)
-
-    def back(self, dy: Chunk, dnext: Tail, dx: Chunk) -> tuple[Tail, Kernel]:
-        """Write the gradient of x to `dx`; return those of the tail and of the kernel."""
-        dsums = torch.ops.aten.silu_backward(dy, self.sums)
-        dtail, dkernel = torch.zeros_like(self.tail), torch.empty_like(self.kernel)
-        torch.mul(dsums, self.kernel[:, None, -1:], out=dx)
-        dkernel[:, -1] = _sum_of_products(dsums, self.x)
-        for shift in self.shifts:
-            weights = self.kernel[:, None, None, shift.place]
-            inside, front = dsums[:, :, shift.inside], dsums[:, :, shift.front]
-            dx[:, :, shift.seen].addcmul_(inside, weights)
-            dtail[:, :, shift.seen_in_tail].addcmul_(front, weights)
-            dkernel[:, shift.place] = _sum_of_products(inside, self.x[:, :, shift.seen])
-            dkernel[:, shift.place] += _sum_of_products(front, self.tail[:, :, shift.seen_in_tail])
-        tokens, size = self.x.shape[2], self.tail.shape[2]
-        dtail[:, :, tokens:] += dnext[:, :, : max(size - tokens, 0)]
-        dx[:, :, max(tokens - size, 0) :] += dnext[:, :, max(size - tokens, 0) :]
-        return dtail, dkernel
+    def _seen(self, x: Tailed, place: int) -> Sums:
+        """Return the tokens that a weight of the kernel meets."""
+        return x[:, place : place + x.shape[1] - len(self.weights) + 1]
 
 
-class _Shift:
-    """Which tokens look `shift` tokens back, and where they find those: in the chunk or the tail.
-
-    >>> _Shift(2, tokens=3, tail=3).seen_in_tail
-    slice(1, 3, None)
-    """
-
-    def __init__(self, shift: int, tokens: int, tail: int) -> None:
-        num_inside = max(tokens - shift, 0)
-        self.place = tail - shift
-        self.inside, self.seen = slice(tokens - num_inside, None), slice(0, num_inside)
-        self.front = slice(0, tokens - num_inside)
-        self.seen_in_tail = slice(self.place, self.place + tokens - num_inside)
-
-
-def _sum_of_products(a: Chunk, b: Chunk) -> Float[Tensor, "sets channels"]:
-    """Sum over rows and tokens: as a product with ones, which is faster than a sum."""
-    products = (a * b).flatten(1, 2)
-    return (products.new_ones(len(products), 1, products.shape[1]) @ products)[:, 0]
+def _sum_of_tokens(x: Sums) -> Float[Tensor, "sets channels"]:
+    """Sum over tokens and rows: as a product with ones, which is faster than a sum."""
+    tokens = x.flatten(1, 2)
+    return (x.new_ones(len(x), 1, tokens.shape[1]) @ tokens)[:, 0]

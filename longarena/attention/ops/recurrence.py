@@ -15,8 +15,8 @@ Cost:   time O(N P) for P states, in BLOCK steps for each factor of BLOCK in N; 
 Choice: steps over blocks in a function with its own gradient. Measured for four rows of 4,096
         positions and 128 complex states on one core, forward and backward, in CPU time: 25 ms;
         44 ms with autograd through the same steps, 196 ms with a matrix per block and state (16
-        positions), 367 ms by Fourier transforms. Steps in real arithmetic take 11 ms for 5. States
-        written in place save 2 ms, but cannot be compiled.
+        positions), 367 ms by Fourier transforms. Steps in real arithmetic take 11 ms for 5.
+Choice: kept away from the compiler, which cannot trace a gradient of complex states (torch 2.13).
 Choice: elementwise products, which count as no Mult-Adds (`model/mult_adds.py`). They are few: 4
         per state and position, where the maps around them have as many as the model is wide.
 """
@@ -38,6 +38,7 @@ States: TypeAlias = Num[Tensor, "*rows length states"]
 Decays: TypeAlias = Num[Tensor, "*#rows #length states"]
 
 
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def recur(a: Num[Tensor, "..."], u: States, reverse: bool = False) -> States:
     """Return all states of the recurrence that starts from zero.
 

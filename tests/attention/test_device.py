@@ -10,9 +10,7 @@ from representatives import REPRESENTATIVES
 from longarena.attention import MIXERS
 from longarena.contract.fake_device import step_on_device
 
-CAUSAL = {
-    f"{name} causal": (name, {"causal": True}) for name in MIXERS if MIXERS[name].card.causal
-}
+CAUSAL = {f"{name} causal": (name, {"causal": True}) for name in MIXERS if MIXERS[name].card.causal}
 SMALL = {name: (name, {}) for name in MIXERS} | {
     key: case for key, case in CAUSAL.items() if case[0] in REPRESENTATIVES
 }

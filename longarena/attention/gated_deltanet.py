@@ -158,7 +158,7 @@ class DeltaDecoder(Decoder):
     def _carry(self, carried: Carried, rows: Sequence[int]) -> None:
         """Take over what was handed over, with the batch first."""
         self.tail = carried.tail[0].transpose(0, 1)
-        self.state = carried.state.unflatten(0, rows)
+        self.state = torch.unflatten(carried.state, 0, rows)
 
 
 def value_size(place: Place, expansion: float) -> int:

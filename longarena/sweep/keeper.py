@@ -46,7 +46,7 @@ class KeptRun:
     def of(cls, recipe: Recipe, work: Path, kept: Storage, home: Storage) -> "KeptRun":
         """Name the places of a recipe's run."""
         folder, name = RunFolder.of(work, recipe), name_of(recipe)
-        return cls(folder, *(Mirror(folder.path, storage, name) for storage in (kept, home)))
+        return cls(folder, Mirror(folder.path, kept, name), Mirror(folder.path, home, name))
 
     def fetch(self, progress: Progress) -> None:
         """Bring the run here if it has come further elsewhere."""

@@ -80,7 +80,7 @@ class DeltaRule:
         units, between = self.units.units, self.decays.between
         self.k = units[:, tokens:]
         self.products = (units @ self.k.mT).view(between.shape).mul_(between)
-        self.faded = (units.unflatten(1, (2, tokens)) * self.decays.through).flatten(1, 2)
+        self.faded = (torch.unflatten(units, 1, (2, tokens)) * self.decays.through).flatten(1, 2)
         self.leaving = self.k * self.decays.after
 
     @property
@@ -116,7 +116,7 @@ class DeltaRule:
 
     def by_chunk(self, t: Tensor) -> tuple[Tensor, ...]:
         """Separate the chunks."""
-        return t.unflatten(0, (self.shape[0], -1)).unbind()
+        return torch.unflatten(t, 0, (self.shape[0], -1)).unbind()
 
 
 class Memory:
@@ -193,7 +193,7 @@ class Memory:
         """Return the gradient of queries and keys above each other; all arguments are used up."""
         rule, decays = self.rule, self.rule.decays
         between = dproducts.mul_(decays.between).flatten(1, 2)
-        dunits = dfaded.unflatten(1, (2, -1)).mul_(decays.through).flatten(1, 2)
+        dunits = torch.unflatten(dfaded, 1, (2, -1)).mul_(decays.through).flatten(1, 2)
         dunits.baddbmm_(between, rule.k)
         dunits[:, rule.shape[-1] :] += (between.mT @ rule.units.units).addcmul_(
             dleaving, decays.after

@@ -97,10 +97,10 @@ class DeltaStep:
         self.projected, self.chunk, self.num_heads = projected, chunk, logs.shape[-1]
         convolved, values = maps.kernel.shape[2], maps.output.shape[2]
         self.sizes = [convolved - values, values]
-        qkv, gate = projected.split([convolved, values], dim=-1)
+        qkv, gate = torch.split(projected, [convolved, values], dim=-1)
         self.gate = gate[:, len(maps.kernel[0]) - 1 :]
         self.convolution = TailConvolution(qkv, maps.kernel)
-        qk, self.v_sums = self.convolution.sums.split(self.sizes, dim=-1)
+        qk, self.v_sums = torch.split(self.convolution.sums, self.sizes, dim=-1)
         self.rule = DeltaRule(self._queries_and_keys(F.silu(qk)), self._lanes(logs)[..., 0])
 
     def write(self, b: PerHead, carried: Carried) -> Carried:
@@ -126,7 +126,7 @@ class DeltaStep:
         found = self.memory.back(lanes, dnext.state)
 
         dconvolved = torch.empty_like(self.convolution.sums)
-        dqk, dv = dconvolved.split(self.sizes, dim=-1)
+        dqk, dv = torch.split(dconvolved, self.sizes, dim=-1)
         self._queries_and_keys(dqk).copy_(found.qk)
         self._lanes(dv).copy_(found.v)
         dprojected = torch.empty_like(self.projected)
@@ -135,11 +135,13 @@ class DeltaStep:
         dqkv = dprojected[..., :convolved]
         dkernel = self.convolution.back(dconvolved, dqkv)
         dqkv[:, dqkv.shape[1] - tail :] += dnext.tail
+        db, dlogs = (rearrange(t, "m s b h c -> s (m c) b h") for t in (found.b, found.logs))
         return StepGradients(
             dprojected[:, tail:].flatten(1, 2),
             dkernel,
             z.flatten(4).flatten(1, 3),
-            *(rearrange(t, "m s b h c -> s (m c) b h") for t in (found.b, found.logs)),
+            db,
+            dlogs,
             Carried(dqkv[:, :tail].clone(), found.state),
         )
 

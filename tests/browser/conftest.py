@@ -59,6 +59,7 @@ def open_page(chromium, written):
         )
         contexts.append(context)
         page = context.new_page()
+        page.set_default_timeout(120_000)  # other tests may have all cores
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))

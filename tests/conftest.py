@@ -2,6 +2,8 @@ import gc
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack, nullcontext
+from functools import cache
 from importlib import import_module
 from itertools import count
 
@@ -54,15 +56,26 @@ def run(monkeypatch, capsys, tmp_path):
     return call
 
 
+@pytest.fixture(scope="session")
+def fork_server():
+    """A function: the process that forks what measures, started once for all tests that ask."""
+    from longarena.measure.process import ForkServer  # noqa: PLC0415
+
+    with ExitStack() as stack:
+        yield cache(lambda: stack.enter_context(ForkServer()))
+
+
 @pytest.fixture
-def hasty(monkeypatch):
-    """Have little patience with what is measured: one short turn each."""
+def hasty(monkeypatch, fork_server):
+    """Have little patience with what is measured: one short turn each, and no new fork server."""
     from longarena.measure.speed import StoppingRule  # noqa: PLC0415
 
     rule = StoppingRule(turn_seconds=0.02, min_turns=1, max_turns=1)
     # the package has a function `measure`, which hides the folder from a dotted name
-    for module in ("longarena.measure", "longarena.measure.session"):
-        monkeypatch.setattr(import_module(module), "StoppingRule", lambda **_: rule)
+    session = import_module("longarena.measure.session")
+    for module in (import_module("longarena.measure"), session):
+        monkeypatch.setattr(module, "StoppingRule", lambda **_: rule)
+    monkeypatch.setattr(session, "ForkServer", lambda: nullcontext(fork_server()))
 
 
 def pytest_addoption(parser):

@@ -35,11 +35,8 @@ def build(  # noqa: PLR0913 - the one call from outside: every argument by its n
     for key, channels in (("width", width), ("qkv_width", qkv_width)):
         if channels <= 0 or channels % num_heads:
             raise UserError(f"{key} {channels} is not a multiple of {num_heads} heads")
-    if causal and not kind.card.causal:
-        able = ", ".join(key for key, card in CARDS.items() if card.causal)
-        reason = kind.card.why_not_causal
-        because = f": {reason}" if reason else ""
-        raise UserError(f"{name} cannot be causal{because}; choose one of {able}")
+    if causal:
+        check_causal(name)
     place = Place(width, qkv_width, num_heads, max_length, layer, depth, seed, causal, rotary)
     chosen = parse(kind.options_type, _of_layer(options or {}, place), name)
     with seeded(seed, "mixer", layer), named(kind, "__init__", SIGNATURE):
@@ -47,6 +44,15 @@ def build(  # noqa: PLR0913 - the one call from outside: every argument by its n
     if not hasattr(mixer, "place"):
         raise MixerError(f"{title(kind)} does not call super().__init__; {SIGNATURE}")
     return mixer
+
+
+def check_causal(name: str) -> None:
+    """Refuse a mixer that cannot be causal."""
+    card = find(name).card
+    if not card.causal:
+        able = ", ".join(key for key, card in CARDS.items() if card.causal)
+        because = f": {card.why_not_causal}" if card.why_not_causal else ""
+        raise UserError(f"{name} cannot be causal{because}; choose one of {able}")
 
 
 def _of_layer(options: Mapping[str, object], place: Place) -> dict[str, object]:

@@ -15,6 +15,9 @@ import os
 import socket
 import sys
 
+# torch's optimisers import it when they are first used, which takes each worker a second or two
+import torch._dynamo  # noqa: F401
+
 from longarena.measure.worker import main as work
 
 NUM_FILES = 3

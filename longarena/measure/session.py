@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 from longarena.attention import CARDS
+from longarena.attention.build import check_causal
 from longarena.data.files import waiting
 from longarena.errors import UserError
 from longarena.loading import ALL, spread
@@ -82,6 +83,8 @@ def measure_generation(  # noqa: PLR0913 - the one call from outside: every argu
     check_sizes(batch_size, contexts)
     able = [name for name, card in CARDS.items() if card.causal]
     models = read_mixers(spread(mixers or [ALL], able), shape)
+    for model in models:
+        check_causal(model.mixer)
     targets = _targets(models, contexts, batch_size, ("read", "generate"), session)
     found = _Run(store, stopping_rule or StoppingRule(), progress).of(targets)
     return [record for record in found if isinstance(record, GenerationRecord)]

@@ -32,6 +32,7 @@ def test_the_chunk_changes_nothing_but_speed(causal, chunk):
     torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.slow
 def test_single_precision_holds_at_16384_tokens():
     mixer = build("gated-deltanet", **SIZES)
     long_chunks = build("gated-deltanet", options={"chunk": 128}, **SIZES).double()

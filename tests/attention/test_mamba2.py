@@ -26,6 +26,7 @@ def test_the_chunk_changes_nothing_but_speed(causal, chunk):
     torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.slow
 @over_directions
 def test_single_precision_holds_at_16384_tokens(causal):
     mixers = [build("mamba2", causal=causal, options=SMALL, **SIZES) for _ in range(2)]

@@ -1,12 +1,15 @@
 """Rotary positions inside of mixers: honoured as defined, or refused in one line."""
 
+from functools import partial
+
 import pytest
 import torch
 from attention import definitions
-from attention.cases import CASES, CAUSAL_CASES, WIDTH, make, tokens
+from attention.cases import CASES, CAUSAL_CASES, WIDTH, make, over, over_mixers, tokens
 from attention.test_contract import compare_with_definition
 
 from longarena.attention import MIXERS, build, matrix
+from longarena.contract import promises
 from longarena.contract.promises import gradient
 from longarena.errors import UserError
 
@@ -25,13 +28,13 @@ REFUSING = sorted({name for name, _ in CASES} - {name for name, _ in ROTARY})
 small_cases = pytest.mark.parametrize(("name", "options"), SMALL, ids=[name for name, _ in SMALL])
 
 
-@pytest.mark.parametrize(("name", "options"), ROTARY, ids=[f"{n}{o}" for n, o in ROTARY])
+@over(ROTARY)
 def test_with_rotary_positions_it_equals_its_definition(name, options):
     mixer = make(name, options, rotary=True)
     compare_with_definition(mixer, name, options, (61, 40, 9))
 
 
-@pytest.mark.parametrize(("name", "options"), CAUSAL, ids=[f"{n}{o}" for n, o in CAUSAL])
+@over_mixers(CAUSAL)
 def test_causal_with_rotary_positions_it_equals_its_definition(name, options):
     mixer = make(name, options, causal=True, rotary=True)
     compare_with_definition(mixer, name, options, (61, 40, 9))
@@ -70,13 +73,9 @@ def test_with_rotary_positions_appended_padding_changes_nothing(name, options):
     )
 
 
-@pytest.mark.parametrize("length", [1, 2, 64, 128])
 @small_cases
-def test_with_rotary_positions_any_length_stays_finite(name, options, length):
-    x, mask = tokens(length, max(1, length // 2))
-    y = make(name, options, rotary=True)(x, mask)
-    assert y.shape == x.shape
-    assert y.isfinite().all()
+def test_with_rotary_positions_any_length_stays_finite(name, options):
+    promises.any_length_is_answered(partial(make, name, options, rotary=True), [1, 2, 64, 128])
 
 
 def test_full_attention_with_rotary_positions_depends_on_distances_alone():

@@ -234,7 +234,8 @@ def one_device(rank, path):
 
 
 def test_devices_agree_on_what_one_device_would_find(tmp_path):
-    mp.spawn(one_device, (tmp_path,), nprocs=2)
+    # new processes would first import torch
+    mp.start_processes(one_device, (tmp_path,), nprocs=2, start_method="fork")
     first, second = (torch.load(tmp_path / str(rank)) for rank in (0, 1))
     assert torch.equal(first, second)
     mixer, (x, mask) = trainee(), tokens(61, 40, 9, 30)

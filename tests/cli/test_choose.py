@@ -26,7 +26,7 @@ def inline(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_verdict_comes_with_a_page_and_commands_that_work(run, inline, monkeypatch):
+def test_the_verdict_comes_with_a_page_and_commands_that_work(run, inline, hasty, monkeypatch):
     # one real look at the speeds, and a short one
     rule = StoppingRule(turn_seconds=0.02, min_turns=1, max_turns=1)
     speed, verdict = map(import_module, ("longarena.choose.speed", "longarena.choose.verdict"))

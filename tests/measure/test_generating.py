@@ -1,6 +1,8 @@
 """Generation is timed right after its context, and says what it carries."""
 
 import json
+from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -63,15 +65,18 @@ def tensors(stepper):
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
+def records(tmp_path_factory, fork_server):
     store = tmp_path_factory.mktemp("store")
-    made = measure_generation(
-        ["transformer", "linear", "measure.own_mixers:BrokenCausal"],
-        contexts=(16, 64),
-        shape=SMALL,
-        store=store,
-        stopping_rule=HASTY,
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        session = import_module("longarena.measure.session")
+        patch.setattr(session, "ForkServer", lambda: nullcontext(fork_server()))
+        made = measure_generation(
+            ["transformer", "linear", "measure.own_mixers:BrokenCausal"],
+            contexts=(16, 64),
+            shape=SMALL,
+            store=store,
+            stopping_rule=HASTY,
+        )
     return store, made
 
 

@@ -10,17 +10,11 @@ from pathlib import Path
 import pytest
 
 from longarena.measure.messages import Command, Order
-from longarena.measure.process import ForkServer, WorkerProcess
+from longarena.measure.process import WorkerProcess
 from longarena.measure.work import Shape
 
 SHAPE = Shape(width=16, depth=1, num_heads=2, mlp_width=16)
 TURN = Command(do="turn", step="train")
-
-
-@pytest.fixture(scope="module")
-def fork_server():
-    with ForkServer() as fork_server:
-        yield fork_server
 
 
 def worker(fork_server, mixer, timeout_seconds=120.0, memory_limit_bytes=None):
@@ -41,13 +35,13 @@ def is_alive(pid):
 
 
 def test_an_allocation_beyond_the_limit_fails_whatever_the_mixer_prints(fork_server):
-    with worker(fork_server, "TalkativeHog", memory_limit_bytes=1 << 20) as process:
+    with worker(fork_server(), "TalkativeHog", memory_limit_bytes=1 << 20) as process:
         assert process.ask(TURN).status == "out of memory"
 
 
 @pytest.mark.parametrize(("kills", "status"), [(0, "failed"), (1, "out of memory")])
 def test_of_a_killed_worker_is_said_what_is_known(fork_server, monkeypatch, kills, status):
-    with worker(fork_server, "Plain") as process:
+    with worker(fork_server(), "Plain") as process:
         os.kill(process.pid, signal.SIGKILL)
         known = process._kills_before + kills
         # the package has a function `measure`, which hides the folder from a dotted name
@@ -59,14 +53,14 @@ def test_of_a_killed_worker_is_said_what_is_known(fork_server, monkeypatch, kill
 
 
 def test_a_worker_that_takes_too_long_is_ended(fork_server):
-    with worker(fork_server, "Plain", timeout_seconds=0.01) as process:
+    with worker(fork_server(), "Plain", timeout_seconds=0.01) as process:
         assert process.ask(TURN).status == "timed out"
         assert not is_alive(process.pid)
         assert process.ask(TURN).status == "failed"
 
 
 def test_a_worker_that_ends_by_itself_leaves_its_last_words(fork_server):
-    with worker(fork_server, "Leaving") as process:
+    with worker(fork_server(), "Leaving") as process:
         answer = process.ask(TURN)
         assert process.exit_code == 3
     assert (answer.status, answer.reason) == ("failed", "my last words")
@@ -75,7 +69,8 @@ def test_a_worker_that_ends_by_itself_leaves_its_last_words(fork_server):
 # a test run in the background may have SIGINT ignored, which processes pass on to their children
 PARENT = """
 import signal
-from measure.test_process import TURN, ForkServer, worker
+from longarena.measure.process import ForkServer
+from measure.test_process import TURN, worker
 signal.signal(signal.SIGINT, signal.default_int_handler)
 fork_server = ForkServer()
 process = worker(fork_server, "Endless")
@@ -85,7 +80,7 @@ process.ask(TURN)
 
 
 @pytest.mark.parametrize(
-    "how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+    "how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.everywhere)]
 )
 def test_workers_end_with_the_process_that_started_them(how):
     parent = subprocess.Popen(

@@ -150,7 +150,7 @@ def test_the_instrument_is_steady_under_load(tmp_path):
     assert linear_again == pytest.approx(linear, rel=0.2)
 
 
-def test_a_mechanism_that_takes_too_long_is_a_result(tmp_path):
+def test_a_mechanism_that_takes_too_long_is_a_result(tmp_path, hasty):
     stopping_rule = StoppingRule(timeout_seconds=2.0)
     [record] = tiny(tmp_path, ["measure.own_mixers:Endless"], stopping_rule=stopping_rule)
     assert (record.status, record.metrics) == ("timed out", None)

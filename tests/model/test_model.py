@@ -83,6 +83,7 @@ def test_the_longest_sequence_fits_with_its_padding():
     assert model(padded).shape == (1, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", mark_others(MIXERS))
 def test_every_mixer_fits_a_few_examples(name):
     """A working mixer, mask and head can learn 32 sequences by heart."""

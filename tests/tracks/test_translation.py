@@ -121,6 +121,7 @@ def test_batches_are_padded_to_a_few_tokens(split):
     assert 0 < batches.padding_share() < 0.6
 
 
+@pytest.mark.slow
 def test_it_learns_to_reverse_words_and_greedy_search_shows_it(tmp_path):
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice(list("abcd"), rng.integers(2, 6))) for _ in range(256)]

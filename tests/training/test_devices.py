@@ -66,8 +66,12 @@ def test_more_parts_than_examples_are_refused():
         check_shares(recipe, num_processes=2)
 
 
+@pytest.mark.everywhere
 def test_torchrun_says_how_many_processes_there_are(tmp_path, losses):
-    """Without --devices; the two meet on this machine."""
+    """Without --devices; the two meet on this machine.
+
+    `test_devices_everywhere.py` forks two processes that are told of each other as torchrun does.
+    """
     meeting = ["--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", "--local-addr=127.0.0.1"]
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", *meeting]
     ended = subprocess.run(

@@ -58,6 +58,7 @@ TINY_RECALL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mixer", "is_able"), [("transformer", True), ("long-conv", False)])
 def test_recall_is_learnt_by_attention_and_not_by_a_fixed_filter(mixer, is_able, tmp_path):
     recipe = override(preset("recall", mixer, "cpu"), TINY_RECALL)

@@ -193,6 +193,7 @@ def test_a_run_that_learns_is_called_finished(tmp_path):
     assert train(small_recipe("transformer", *LEARNING), tmp_path / "runs").status == "finished"
 
 
+@pytest.mark.slow
 def test_a_run_that_answers_better_than_a_constant_has_not_collapsed(tmp_path, monkeypatch):
     """A loss can be as high as that of a constant although most answers are right."""
     monkeypatch.setattr("longarena.training.loop.COLLAPSE_MARGIN", 1.0)  # whatever the loss

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from longarena.model.config import MAX_NAME, ModelConfig
-from longarena.options import Natural, Options, Positive, Value
+from longarena.options import Natural, Options, Positive, Values
 from longarena.recipes.recipe import Recipe
 from longarena.records.choice import ChoiceRecord
 from longarena.records.tuning import TuningRecord
@@ -72,7 +72,7 @@ class RunMetrics(Options):
     valid: SplitScore | None
     test: SplitScore | None
     level: float
-    details: dict[str, Value] = Field(default_factory=dict)
+    details: Values = Field(default_factory=dict)
     best_step: Natural
     steps: Natural
     steps_per_second: float = Field(ge=0)

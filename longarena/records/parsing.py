@@ -4,7 +4,10 @@ A record comes from anywhere: its numbers must be finite and of a size that can 
 which the types of its fields see to (`options.py`).
 """
 
+import hashlib
+import json
 import textwrap
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +15,7 @@ from pydantic import Field, RootModel, ValidationError
 
 from longarena.records.record import Record
 
+NO_FILE = "this is not a file"
 MAX_REASON = 200
 # no record is nearly as large
 MAX_BYTES = 1 << 24
@@ -21,10 +25,16 @@ class _AnyRecord(RootModel[Annotated[Record, Field(discriminator="kind")]]):
     """Any kind of record, told apart by its `kind`."""
 
 
+@cache
+def form() -> str:
+    """Return a digest of what records may hold, which differs where another set of rules does."""
+    return hashlib.sha256(json.dumps(_AnyRecord.model_json_schema()).encode()).hexdigest()
+
+
 def read_text(path: Path) -> str:
     """Read the text of a record; raise ValueError if the file cannot be one."""
     if not path.is_file():
-        raise ValueError("this is not a file")
+        raise ValueError(NO_FILE)
     if path.stat().st_size > MAX_BYTES:
         raise ValueError(f"{path.stat().st_size:,} bytes are more than a record has")
     return path.read_text(encoding="utf-8")

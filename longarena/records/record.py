@@ -3,7 +3,7 @@
 One JSON file each, written once and atomically. Tables, charts and pages are functions of them.
 """
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -113,7 +113,40 @@ class StartRecord(Options):
         )
 
 
-class RunRecord(Options):
+class _Named(Options):
+    """The names in a recipe by which runs are told apart."""
+
+    if TYPE_CHECKING:
+        id: Name
+        recipe: Recipe
+
+    @property
+    def is_mislabelled(self) -> bool:
+        """Whether the id is not that of the recipe, so that the record belongs to no run."""
+        return self.id != self.recipe.id
+
+    @property
+    def preset(self) -> str:
+        """The preset of its recipe."""
+        return self.recipe.preset
+
+    @property
+    def task_name(self) -> str:
+        """The task of its recipe."""
+        return self.recipe.task.name
+
+    @property
+    def mixer(self) -> str:
+        """The mechanism of its recipe."""
+        return self.recipe.model.mixer
+
+    @property
+    def seed(self) -> int:
+        """The seed of its recipe."""
+        return self.recipe.seed
+
+
+class RunRecord(_Named):
     """A run that has ended.
 
     It holds the whole metric, so that it can be shown where its task is not installed. `answers` is
@@ -175,7 +208,7 @@ class RunRecord(Options):
         return f"{state}test {self.metric.name} {self.metric.write_with_unit(test.value)}"
 
 
-class FailureRecord(Options):
+class FailureRecord(_Named):
     """A run that ended in an error; the record of a later success takes its place."""
 
     format: Literal[2] = 2

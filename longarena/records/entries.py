@@ -81,6 +81,7 @@ class Shared:
             status=record.status,
             metrics=_numbers(record, source),
             answers=record.answers,
+            start=record.start,
             machine=self.machines.setdefault(record.machine, record.machine),
             finished_at=record.finished_at,
             is_mislabelled=record.is_mislabelled,
@@ -95,6 +96,7 @@ class Shared:
             metric=self.metrics.setdefault(record.metric, record.metric),
             variant=record.variant,
             fingerprint=record.fingerprint,
+            is_masked=record.is_masked,
         )
         return self.settings.setdefault(self._key(setting), setting)
 

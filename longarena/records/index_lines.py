@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from longarena.records.entries import Content, Entry, Unreadable
 from longarena.records.parsing import parse_record
+from longarena.records.record import StartRecord
 from longarena.records.scan import Stamp
 from longarena.records.summary import (
     Details,
@@ -45,8 +46,7 @@ def unpack(lines: Iterator[bytes], root: str) -> dict[str, Entry]:
     metrics = [Metric(**each) for each in json.loads(next(lines))]
     machines = [Machine(**each) for each in json.loads(next(lines))]
     settings = [
-        Setting(text, preset, task, mixer, metrics[metric], variant, fingerprint)
-        for text, preset, task, mixer, metric, variant, fingerprint in json.loads(next(lines))
+        Setting(*names, metrics[metric], *data) for names, metric, data in json.loads(next(lines))
     ]
     found = {}
     for line in lines:
@@ -74,7 +74,8 @@ def _json(value: object) -> bytes:
 
 def _setting(setting: Setting, metrics: Mapping[Metric, int]) -> Line:
     names = (setting.text, setting.preset, setting.task_name, setting.mixer)
-    return [*names, metrics[setting.metric], setting.variant, setting.fingerprint]
+    data = (setting.variant, setting.fingerprint, setting.is_masked)
+    return [names, metrics[setting.metric], data]
 
 
 def _line(entry: Entry, settings: Mapping[Setting, int], machines: Mapping[Machine, int]) -> Line:
@@ -88,16 +89,17 @@ def _line(entry: Entry, settings: Mapping[Setting, int], machines: Mapping[Machi
         *(*head, RUN, content.id, content.seed),
         settings[content.setting],
         *(content.status, content.answers),
+        content.start.model_dump(mode="json") if content.start else None,
         machines[content.machine],
         *(content.finished_at, content.is_mislabelled),
-        *(valid, test, level, details.parts, *rest),
+        (valid, test, level, details.parts, *rest),
     ]
 
 
 def _summary(
     source: Source, values: Line, settings: Sequence[Setting], machines: Sequence[Machine]
 ) -> RunSummary:
-    name, seed, setting, status, answers, machine, finished_at, is_mislabelled, *numbers = values
+    name, seed, setting, status, answers, start, machine, *ending, numbers = values
     valid, test, level, (short, long), *rest = numbers
     metrics = Numbers(
         SplitNumbers(*valid) if valid else None,
@@ -108,5 +110,5 @@ def _summary(
     )
     return RunSummary(
         *(source, name, seed, settings[setting], status, metrics, answers),
-        *(machines[machine], finished_at, is_mislabelled),
+        *(StartRecord(**start) if start else None, machines[machine], *ending),
     )

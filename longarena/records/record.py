@@ -145,8 +145,39 @@ class _Named(Options):
         """The seed of its recipe."""
         return self.recipe.seed
 
+    @property
+    def is_masked(self) -> bool:
+        """Whether it fills in hidden tokens, so that others may begin with it."""
+        return self.recipe.masking is not None
 
-class RunRecord(_Named):
+
+class Timed:
+    """The seconds of a run, with those of the one that it began with."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        start: "StartRecord | None"
+        metrics: "RunMetrics"
+        curve: "Curve"
+
+    @property
+    def start_seconds(self) -> float:
+        """The seconds of training that the run before this one took; 0 without one."""
+        return self.start.train_seconds if self.start else 0.0
+
+    @property
+    def total_seconds(self) -> float:
+        """The seconds of training of this run and of the one that it began with."""
+        return self.start_seconds + self.metrics.train_seconds
+
+    @property
+    def curve_seconds(self) -> list[float]:
+        """The seconds of the curve, with those of the run before this one."""
+        return [self.start_seconds + seconds for seconds in self.curve.seconds]
+
+
+class RunRecord(Timed, _Named):
     """A run that has ended.
 
     It holds the whole metric, so that it can be shown where its task is not installed. `answers` is
@@ -176,21 +207,6 @@ class RunRecord(_Named):
         if self.metric.is_share and not all(0 <= value <= 1 for value in scores):
             raise ValueError(f"{self.metric.name}: a share is between 0 and 1")
         return self
-
-    @property
-    def start_seconds(self) -> float:
-        """The seconds of training that the run before this one took; 0 without one."""
-        return self.start.train_seconds if self.start else 0.0
-
-    @property
-    def total_seconds(self) -> float:
-        """The seconds of training of this run and of the one that it began with."""
-        return self.start_seconds + self.metrics.train_seconds
-
-    @property
-    def curve_seconds(self) -> list[float]:
-        """The seconds of the curve, with those of the run before this one."""
-        return [self.start_seconds + seconds for seconds in self.curve.seconds]
 
     @property
     def is_at_chance(self) -> bool:

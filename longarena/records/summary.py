@@ -18,7 +18,7 @@ from longarena.errors import UserError
 from longarena.options import Value
 from longarena.recipes.recipe import Recipe
 from longarena.records.parsing import parse_record
-from longarena.records.record import Curve, Record, RunRecord, SplitScore, Status
+from longarena.records.record import Curve, Record, RunRecord, SplitScore, StartRecord, Status, Timed
 from longarena.runtime import Machine
 from longarena.tracks.metric import Metric
 
@@ -41,6 +41,7 @@ class Setting:
     metric: Metric
     variant: str
     fingerprint: str
+    is_masked: bool
 
     @property
     def recipe(self) -> Recipe:
@@ -141,7 +142,7 @@ class Numbers(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RunSummary:
+class RunSummary(Timed):
     """A run that has ended; `is_mislabelled` says that its id is not that of its recipe."""
 
     source: Source
@@ -151,6 +152,7 @@ class RunSummary:
     status: Status
     metrics: Numbers
     answers: str | None
+    start: StartRecord | None
     machine: Machine
     finished_at: str
     is_mislabelled: bool
@@ -179,6 +181,11 @@ class RunSummary:
     def mixer(self) -> str:
         """The mechanism of its recipe."""
         return self.setting.mixer
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether it fills in hidden tokens."""
+        return self.setting.is_masked
 
     @property
     def metric(self) -> Metric:

@@ -8,6 +8,8 @@ from difflib import get_close_matches
 
 # a longer list is shown only when none of its names is near
 LISTED = 20
+MOST_LISTED = 100
+MOST_COMPARED = 1000
 
 
 class UserError(ValueError):
@@ -31,7 +33,7 @@ def complete(kind: str, beginning: str, known: Iterable[str]) -> str:
     names = sorted(known)
     found = [name for name in names if name.startswith(beginning)]
     if len(found) > 1:
-        several = ", ".join(found)
+        several = ", ".join(found[:LISTED]) + (", ..." if len(found) > LISTED else "")
         raise UserError(f"{beginning!r} begins several {kind}s: {several}; give more of the name")
     if not found:
         raise unknown(kind, beginning, names)
@@ -45,8 +47,10 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     unknown task 'listop'; did you mean listops? (known: listops, text)
     """
     names = sorted(known)
-    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    # nobody mistypes one of thousands of ids so that the nearest is the one that was meant
+    near = get_close_matches(name, names, n=3, cutoff=0.5) if len(names) <= MOST_COMPARED else []
     parts = [f"did you mean {' or '.join(near)}?"] if near else []
     if not near or len(names) <= LISTED:
-        parts.append(f"(known: {', '.join(names) or 'none'})")
+        more = f", and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
+        parts.append(f"(known: {', '.join(names[:MOST_LISTED]) or 'none'}{more})")
     return UserError(f"unknown {kind} {name!r}; {' '.join(parts)}")

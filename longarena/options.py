@@ -15,6 +15,7 @@ from pydantic import JsonValue as Value
 from longarena.errors import UserError, unknown
 
 __all__ = [
+    "Choices",
     "Natural",
     "Options",
     "Positive",
@@ -27,13 +28,14 @@ __all__ = [
 ]
 
 Model = TypeVar("Model", bound=BaseModel)
+Checked = TypeVar("Checked")
 
 # as far as every reader of JSON counts without rounding
 MOST = 2**53 - 1
 MOST_SHOWN = 80
 
 
-def _check_numbers(value: Value) -> Value:
+def _check_numbers(value: Checked) -> Checked:
     """Refuse numbers that cannot be read back from a file."""
     match value:
         case dict():
@@ -51,8 +53,9 @@ def _check_numbers(value: Value) -> Value:
 
 Natural = Annotated[int, Field(ge=0, le=MOST)]
 Positive = Annotated[int, Field(gt=0, le=MOST)]
-# the options of a task or a mixer, as a recipe has them
+# the options of a task or a mixer, as a recipe has them; and several of them to choose from
 Values = Annotated[dict[str, Value], AfterValidator(_check_numbers)]
+Choices = Annotated[dict[str, list[Value]], AfterValidator(_check_numbers)]
 
 
 class Options(BaseModel):

@@ -9,6 +9,7 @@ the functions that need it, not at the top.
 """
 
 import ctypes
+import gc
 import os
 import platform
 import resource
@@ -50,6 +51,18 @@ class Versions(Options):
     python: str
     torch: str
     commit: str | None
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Pause garbage collection while very many objects are made, all of which stay."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def set_up(threads: int | None = None) -> None:

@@ -2,10 +2,12 @@ import gc
 import signal
 import subprocess
 import sys
+from collections import Counter
 from contextlib import ExitStack, nullcontext
 from functools import cache
 from importlib import import_module
 from itertools import count
+from pathlib import Path
 
 import jaxtyping
 import pytest
@@ -76,6 +78,35 @@ def hasty(monkeypatch, fork_server):
     for module in (import_module("longarena.measure"), session):
         monkeypatch.setattr(module, "StoppingRule", lambda **_: rule)
     monkeypatch.setattr(session, "ForkServer", lambda: nullcontext(fork_server()))
+
+
+@pytest.fixture
+def indexed(monkeypatch):
+    """Take every folder of records for large, every file for settled, and keep every index."""
+    from longarena.records import folder, index  # noqa: PLC0415
+    from longarena.training import listing  # noqa: PLC0415
+
+    monkeypatch.setattr(folder, "SMALL", 0)
+    monkeypatch.setattr(listing, "SMALL", 0)
+    monkeypatch.setattr(index, "NUM_UNSAVED", 0)
+    monkeypatch.setattr(index, "SETTLED_NS", -(10**12))
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Count how often each file of a record is read."""
+    counts = Counter()
+
+    def counting(read):
+        def count(path, *args, **named):
+            counts.update([path.name] if path.suffix == ".json" else [])
+            return read(path, *args, **named)
+
+        return count
+
+    monkeypatch.setattr(Path, "read_bytes", counting(Path.read_bytes))
+    monkeypatch.setattr(Path, "read_text", counting(Path.read_text))
+    return counts
 
 
 def pytest_addoption(parser):

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from longarena.options import Options, Value
+from longarena.options import Natural, Options, Values
 
 Family = Literal[
     "fixed patterns",
@@ -44,7 +44,7 @@ class MixerCard(Options):
     title: str = "A mixer of your own"
     family: Family = "your own"
     paper: str = Field("", pattern=r"^(https?://.*)?$")
-    year: int = 0
+    year: Natural = 0
     time: str = "not stated"
     memory: str = "not stated"
     exponent: float = 2.0
@@ -52,7 +52,7 @@ class MixerCard(Options):
     causal: bool = False
     why_not_causal: str = ""
     has_qkv: bool = True
-    sketch: dict[str, Value] = Field(default_factory=dict)
+    sketch: Values = Field(default_factory=dict)
     colour: str = Field("", pattern=r"^(#[0-9a-fA-F]{6})?$")
 
 

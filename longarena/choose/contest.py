@@ -19,8 +19,9 @@ from longarena.choose.race import Race
 from longarena.progress import duration
 from longarena.recipes.recipe import Recipe
 from longarena.records.record import RunRecord
+from longarena.records.summary import whole
 from longarena.sweep.drive import Sweep
-from longarena.sweep.plan import look, metric_of, name
+from longarena.sweep.plan import look, metric_of, name_all
 from longarena.sweep.plan import plan as plan_runs
 from longarena.sweep.workplace import Workplace
 from longarena.training.stop import Interrupted
@@ -102,7 +103,7 @@ class Contesting:
         entries = {name: by_run[recipe.id] for name, recipe in kept.items()}
         return Finished(
             race,
-            {name: entry.record for name, entry in entries.items() if entry.record},
+            {name: whole(entry.record) for name, entry in entries.items() if entry.record},
             {name: entry.reason for name, entry in entries.items() if not entry.record},
         )
 
@@ -112,7 +113,10 @@ class Contesting:
         planned = (
             plan_runs(recipes, places)
             if until is None
-            else [look(recipe, name(recipe, recipes), places, until) for recipe in recipes]
+            else [
+                look(recipe, names, places, until)
+                for recipe, names in zip(recipes, name_all(recipes), strict=True)
+            ]
         )
         state = self.workplace.carry_out(planned)
         if state.was_stopped or state.count("stopped"):

@@ -10,7 +10,8 @@ from longarena.errors import UserError, complete
 
 if TYPE_CHECKING:
     from longarena.findings.comparison import AnsweredRun, Comparison, Place
-    from longarena.records.record import RunRecord
+    from longarena.progress import Progress
+    from longarena.records.summary import Run
     from longarena.tracks.metric import Metric
 
 
@@ -33,7 +34,11 @@ def compare(
     from longarena.findings.comparison import compare as compare_runs
 
     out = Output(quiet, json)
-    chosen = _from_store(existing(store), names, seeds) if store else _from_runs(runs, names, seeds)
+    chosen = (
+        _from_store(existing(store), names, seeds, out.progress)
+        if store
+        else _from_runs(runs, names, seeds)
+    )
     found = compare_runs(chosen)
     out.result(facts(found))
     out.table(
@@ -135,22 +140,20 @@ def _from_runs(runs: Path, names: list[str], seeds: bool) -> list["AnsweredRun"]
     return found
 
 
-def _from_store(store: Path, names: list[str], seeds: bool) -> list["AnsweredRun"]:
+def _from_store(
+    store: Path, names: list[str], seeds: bool, progress: "Progress"
+) -> list["AnsweredRun"]:
     """Read the named runs from a folder of records."""
     from longarena.findings.comparison import AnsweredRun
-    from longarena.recipes.recipe import id_without_seed
     from longarena.records.folder import read_records
+    from longarena.records.summary import seedless
 
-    records = read_records(store)
+    records = read_records(store, progress)
     every = {record.id: record for record in records.runs}
     chosen = {name: every[name] for name in (complete("run", each, every) for each in names)}
     if seeds:
-        wanted = {id_without_seed(record.recipe) for record in chosen.values()}
-        chosen |= {
-            name: record
-            for name, record in every.items()
-            if id_without_seed(record.recipe) in wanted
-        }
+        wanted = {seedless(record) for record in chosen.values()}
+        chosen |= {name: record for name, record in every.items() if seedless(record) in wanted}
     found = []
     for record in chosen.values():
         answers = records.answers_of(record)
@@ -160,7 +163,7 @@ def _from_store(store: Path, names: list[str], seeds: bool) -> list["AnsweredRun
     return found
 
 
-def _no_answers(record: "RunRecord") -> UserError:
+def _no_answers(record: "Run") -> UserError:
     if record.metrics.test is None:
         return UserError(f"run {record.id} has {record.status}: it has no answers to compare")
     return UserError(

@@ -48,7 +48,7 @@ def export(
         return _export_model(run, out, runs, output)
     if run is not None:
         raise UserError(f"export {what} takes no run; only a model is that of one: export model")
-    records = read_records(records_in(runs, store))
+    records = read_records(records_in(runs, store), output.progress)
     paths = write_export(records, what, format_, out or EXPORT)
     output.result([str(path) for path in paths])
     output.say(*(str(path.resolve()) for path in paths), *left_out(records))

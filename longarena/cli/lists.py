@@ -1,12 +1,12 @@
 """longarena list: what there is to choose from, and what has been run."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from longarena.cli.list_runs import NEWEST, WantedRuns, run_rows
 from longarena.cli.output import RUNS, AsJson, Output, Quiet, Runs, StoreFolder
 from longarena.cli.rows import Cell, Row, cell, texts, values
 from longarena.errors import UserError
@@ -14,16 +14,6 @@ from longarena.errors import UserError
 if TYPE_CHECKING:
     from longarena.options import Options
     from longarena.recipes.presets import Preset
-    from longarena.recipes.recipe import Recipe
-    from longarena.records.answers import Answers
-    from longarena.records.record import RunRecord
-    from longarena.training.folder import RunFolder
-
-DAMAGED = "damaged"
-RUN_COLUMNS = (
-    *("run", "task", "mixer", "preset", "seed", "pretraining"),
-    *("state", "step", "steps", "test", "standing", "changed"),
-)
 
 What = Literal["tasks", "mixers", "presets", "runs"]
 
@@ -34,6 +24,14 @@ def list_(
         bool,
         typer.Option("--families", help="Order mixers by family, with its standings here."),
     ] = False,
+    task: Annotated[str | None, typer.Option(help="Of runs, those of this task.")] = None,
+    mixer: Annotated[str | None, typer.Option(help="Of runs, those of this mixer.")] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Of runs, the newest so many.", show_default=f"{NEWEST}, with --json all"
+        ),
+    ] = None,
     runs: Runs = RUNS,
     store: StoreFolder = None,
     quiet: Quiet = False,
@@ -41,6 +39,7 @@ def list_(
 ) -> None:
     """List tasks, mechanisms (mixers), presets or runs."""
     out = Output(quiet, json)
+    wanted = WantedRuns(task, mixer, limit or (None if json else NEWEST))
     if families:
         if what not in (None, "mixers"):
             raise UserError(f"--families orders mixers; leave it out to list {what}")
@@ -49,7 +48,7 @@ def list_(
         "tasks": _tasks,
         "mixers": _mixers,
         "presets": _presets,
-        "runs": lambda: _runs(runs),
+        "runs": lambda: run_rows(runs, store, wanted, out),
     }
     chosen = [what] if what else ["tasks", "mixers", "presets"]
     found = {name: makers[name]() for name in chosen}
@@ -147,86 +146,6 @@ def _recipes(make: "Preset") -> list[tuple[list[str], list[str]]]:
         tasks = tuple(task for task in TASKS if make(task, mixer, 0))
         groups.setdefault(tasks, []).append(mixer)
     return [(list(tasks), mixers) for tasks, mixers in groups.items() if tasks]
-
-
-def _runs(runs: Path) -> list[Row]:
-    from longarena.findings.ties import standings
-    from longarena.training.folder import all_runs
-
-    folders = {folder: _read(folder) for folder in all_runs(runs)}
-    ended = {found[1].id: folder for folder, found in folders.items() if found and found[1]}
-
-    def answers(record: "RunRecord") -> "Answers | None":
-        try:
-            return ended[record.id].read_answers(record)
-        except UserError:  # whoever compares this run is told
-            return None
-
-    records = [found[1] for found in folders.values() if found and found[1]]
-    known = standings(records, answers)
-    return [
-        _run(run, *found, known.get(run.path.name)) if found else _damaged(run)
-        for run, found in folders.items()
-    ]
-
-
-def _read(run: "RunFolder") -> "tuple[Recipe, RunRecord | None] | None":
-    """Read the recipe and the record of a run; None if one of them is damaged."""
-    try:
-        recipe = run.read_recipe()
-        return recipe, run.read_record(recipe)
-    except UserError:
-        return None
-
-
-def _damaged(run: "RunFolder") -> Row:
-    """Name a run that cannot be read by its folders."""
-    mixer, task = (folder.name for folder in run.path.parents[:2])
-    return dict.fromkeys(RUN_COLUMNS, cell(None)) | {
-        "run": cell(run.path.name),
-        "task": cell(task),
-        "mixer": cell(mixer),
-        "state": cell(DAMAGED),
-        "changed": _changed(run.changed_at()),
-    }
-
-
-def _run(
-    run: "RunFolder", recipe: "Recipe", record: "RunRecord | None", standing: str | None
-) -> Row:
-    test = record.metrics.test if record else None
-    return {
-        "run": cell(run.path.name),
-        "task": cell(recipe.task.name),
-        "mixer": cell(recipe.model.mixer),
-        "preset": cell(recipe.preset),
-        "seed": Cell(recipe.seed, str(recipe.seed)),
-        "pretraining": _pretraining(recipe),
-        "state": cell(record.status if record else "unfinished"),
-        "step": cell(record.metrics.steps if record else run.last_step()),
-        "steps": cell(recipe.steps),
-        "test": Cell(test.value, record.metric.write_with_unit(test.value))
-        if record and test
-        else cell(None),
-        "standing": cell(standing),
-        "changed": _changed(run.changed_at()),
-    }
-
-
-def _pretraining(recipe: "Recipe") -> Cell:
-    """Say how many steps of pretraining a run begins with, or that it is one itself."""
-    if recipe.masking is not None:
-        return cell("itself")
-    steps = recipe.pretraining.steps if recipe.pretraining else None
-    return Cell(steps, f"{steps:,} steps" if steps else "")
-
-
-def _changed(seconds: float) -> Cell:
-    from longarena.progress import duration
-
-    when = datetime.fromtimestamp(seconds, UTC)
-    age = (datetime.now(UTC) - when).total_seconds()
-    return Cell(when.isoformat(timespec="seconds"), f"{duration(age, num_units=1)} ago")
 
 
 def options_cell(model: type["Options"]) -> Cell:

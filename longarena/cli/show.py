@@ -102,12 +102,13 @@ def run(
 ) -> None:
     """Tell where a run stands, what it found, its curve, what to try, and its command."""
     from longarena.records.folder import read_records
+    from longarena.records.summary import whole
     from longarena.training.folder import find_run
 
     out = Output(quiet, json)
     if store is not None:
-        records = {record.id: record for record in read_records(existing(store)).runs}
-        return _tell_ended(out, records[complete("run", name, records)])
+        runs_of = {each.id: each for each in read_records(existing(store), out.progress).runs}
+        return _tell_ended(out, whole(runs_of[complete("run", name, runs_of)]))
     folder = find_run(runs, name)
     record = folder.read_record()
     if record is None:

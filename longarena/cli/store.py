@@ -10,7 +10,8 @@ from longarena.cli.stopping import when_stopped
 from longarena.errors import UserError
 
 if TYPE_CHECKING:
-    from longarena.records.record import FailureRecord, RunRecord
+    from longarena.records.record import FailureRecord
+    from longarena.records.summary import Run
 
 app = typer.Typer(no_args_is_help=True, help="Unite records, check them.")
 
@@ -54,10 +55,11 @@ def check(
     json: AsJson = False,
 ) -> None:
     """Read every record and name those that cannot be used; exit code 1 if there are any."""
-    from longarena.records.folder import is_mislabelled, read_records, record_path
+    from longarena.records.folder import read_records, record_path
+    from longarena.records.summary import RunSummary
 
-    found = read_records(_folder(folder))
     out = Output(quiet, json)
+    found = read_records(_folder(folder), out.progress, is_thorough=True)
     counts = {
         "runs": len(found.runs),
         "failures": len(found.failures),
@@ -67,11 +69,11 @@ def check(
         "choices": len(found.choices),
     }
     unreadable = {str(path): reason for path, reason in found.unreadable.items()}
-    runs: list[RunRecord | FailureRecord] = [*found.runs, *found.failures]
-    for record in runs:
-        if is_mislabelled(record):
-            path = record_path(folder, record)
-            unreadable[str(path)] = f"its id is not that of its recipe, {record.recipe.id}"
+    runs: list[Run | FailureRecord] = [*found.runs, *found.failures]
+    for run in runs:
+        if run.is_mislabelled:
+            at = run.source.path if isinstance(run, RunSummary) else record_path(folder, run)
+            unreadable[str(at)] = f"its id is not that of its recipe, {run.recipe.id}"
     out.result(counts | {"unreadable": unreadable})
     out.say(*(f"cannot be used: {path}: {reason}" for path, reason in unreadable.items()))
     numbers = ", ".join(f"{count} {kind}" for kind, count in counts.items())

@@ -25,16 +25,20 @@ from longarena.errors import UserError
 from longarena.training.stop import Interrupted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from longarena.recipes.recipe import Recipe
     from longarena.records.tuning import TuningRecord
     from longarena.sweep import Sweep
     from longarena.sweep.candidates import Question
     from longarena.sweep.drive import Entry
     from longarena.sweep.grid import Grid
-    from longarena.sweep.plan import Estimates, Places, PlannedRun
+    from longarena.sweep.plan import Estimates, PlannedRun
 
 ALL = "all"
 FAILED = 1
+# rows of a plan in the terminal; of a longer one, those that are to be done
+MOST_SHOWN = 200
 
 
 @when_stopped("finished runs are recorded, the others saved; the same command goes on")
@@ -96,12 +100,13 @@ def sweep(
     from rich.console import Console
 
     from longarena.recipes.pretraining import apart, pretrained
+    from longarena.records.folder import read_records
     from longarena.sweep import sweep as run_sweep
     from longarena.sweep import tune as run_tuning
     from longarena.sweep.candidates import read_grid
     from longarena.sweep.grid import Grid, derive, pick
     from longarena.sweep.local import pool
-    from longarena.sweep.plan import Places, plan
+    from longarena.sweep.plan import Estimates, Places, plan, stored_runs
     from longarena.sweep.tuning import plan_ahead
 
     out = Output(quiet, json)
@@ -119,8 +124,14 @@ def sweep(
         check_recipe(recipe)
     if dry_run:
         places = Places(runs, store or runs / "records")
-        ahead = plan_ahead(questions, recipes, places) if questions else plan(recipes, places)
-        return _show_plan(out, ahead, places, pool(workers, threads).workers)
+        records = read_records(places.store, out.progress)
+        ahead = (
+            plan_ahead(questions, recipes, places)
+            if questions
+            else plan(recipes, places, stored_runs(records))
+        )
+        num_workers = pool(workers, threads).workers
+        return _show_plan(out, ahead, places.store, Estimates(records.runs), num_workers)
     crew = crew_of(on, address, workers, threads, storage, keep_every)
     console = None if quiet else Console(stderr=True)
     if tune:
@@ -183,12 +194,12 @@ def _questions(
 
 
 def _show_plan(
-    out: Output, planned: Sequence["PlannedRun"], places: "Places", num_workers: int
+    out: Output,
+    planned: Sequence["PlannedRun"],
+    store: "Path",
+    estimates: "Estimates",
+    num_workers: int,
 ) -> None:
-    from longarena.records.folder import read_records
-    from longarena.sweep.plan import Estimates
-
-    estimates = Estimates(read_records(places.store).runs)
     rows = [_plan_row(index, run, estimates) for index, run in enumerate(planned)]
     seconds, num_unknown = estimates.total(planned, num_workers)
     num_left = sum(run.state != "done" for run in planned)
@@ -201,12 +212,16 @@ def _show_plan(
             "unknown": num_unknown,
         }
     )
-    out.table(f"{len(rows)} runs, {num_left} of them to be done", list(rows[0]), texts(rows))
+    left = [row for row, run in zip(rows, planned, strict=True) if run.state != "done"]
+    shown = rows if len(rows) <= MOST_SHOWN else left[:MOST_SHOWN] or rows[:1]
+    out.table(f"{len(rows)} runs, {num_left} of them to be done", list(rows[0]), texts(shown))
+    if len(shown) < len(rows):
+        out.say(f"only {len(shown)} are shown; --json has all {len(rows):,}")
     out.say(_time(num_left, num_unknown, seconds, num_workers))
     if any(run.until for run in planned):
         out.say("these are the first trials; what is chosen by them is trained after them")
     if num_left == 0:
-        out.next(words("longarena report", store=places.store))
+        out.next(words("longarena report", store=store))
 
 
 def _plan_row(index: int, run: "PlannedRun", estimates: "Estimates") -> Row:

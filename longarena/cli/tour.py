@@ -50,6 +50,7 @@ def tour(
     from longarena.measure import SHAPES, StoppingRule, measure
     from longarena.recipes.presets import preset
     from longarena.recipes.recipe import override
+    from longarena.records.summary import whole
     from longarena.report import report
     from longarena.runtime import set_up
     from longarena.sweep import sweep
@@ -67,7 +68,9 @@ def tour(
     console = None if quiet else Console(stderr=True)
     done = sweep(recipes, runs, progress=output.progress, console=console)
     for entry in done.entries:
-        found = describe(entry.record) if entry.record else [f"{entry.standing}: {entry.reason}"]
+        found = (
+            describe(whole(entry.record)) if entry.record else [f"{entry.standing}: {entry.reason}"]
+        )
         output.say(*found)
     if done.count("stopped"):
         raise Interrupted("stopped, and nothing is lost; the same command goes on from there")

@@ -217,7 +217,9 @@ def is_comparable(column: Column, score: Score, changes: str = "") -> bool:
 
 
 def _board(table: ScoreTable, columns: Sequence[Column], shared: str = "") -> Board:
-    cells = {at: score for at, score in table.scores.items() if at[1] in columns}
+    cells = {
+        (row, column): score for column in columns for row, score in table.by_column[column].items()
+    }
     lines = group(cells, lambda at: (at[0], at[1].changes))
     keys = sorted(lines, key=lambda key: (row_order(key[0]), key[1]))
     comparable, free = [], []

@@ -12,10 +12,11 @@ import json
 import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from longarena.model.config import ModelConfig
 from longarena.options import Value, read_value
-from longarena.recipes.presets import PRESETS
+from longarena.recipes.presets import PRESETS, Preset
 from longarena.recipes.pretraining import usual_masking
 from longarena.recipes.recipe import PRETRAINING, Recipe
 from longarena.runtime import Machine
@@ -41,13 +42,20 @@ class Changes:
 def changes(recipe: Recipe) -> Changes | None:
     """Compare a recipe with its preset; None if this longarena has no such preset."""
     preset = PRESETS.get(recipe.preset)
-    base = preset(recipe.task.name, recipe.model.mixer, recipe.seed) if preset else None
+    base = _base(preset, recipe.task.name, recipe.model.mixer) if preset else None
     if base is None:
         return None
     # a version cannot be set: it belongs to the task
-    ours, theirs = (flatten(each) | {"task.version": 0} for each in (recipe, base))
+    ours = flatten(recipe) | {"task.version": 0}
+    theirs = base | {"task.version": 0, "seed": recipe.seed}
     changed = {key: value for key, value in ours.items() if theirs.get(key, ...) != value}
     return Changes(changed, tuple(key for key in theirs if key not in ours))
+
+
+@cache
+def _base(preset: Preset, task: str, mixer: str) -> dict[str, Value] | None:
+    recipe = preset(task, mixer, 0)
+    return None if recipe is None else flatten(recipe)
 
 
 def flatten(recipe: Recipe) -> dict[str, Value]:

@@ -16,7 +16,7 @@ from longarena.findings.details import conditions
 from longarena.findings.differences import Contestant, Difference, behind_best, mcnemar
 from longarena.recipes.recipe import id_without_seed
 from longarena.records.answers import Answers
-from longarena.records.record import RunRecord
+from longarena.records.summary import Run
 from longarena.tracks.metric import Metric
 
 # they name a run, or say how often something is written
@@ -27,7 +27,7 @@ UNNAMED = {"seed", "task.name", "model.mixer", "log_every", "checkpoint_every"}
 class AnsweredRun:
     """A run that has ended, and what it answered to the test split."""
 
-    record: RunRecord
+    record: Run
     answers: Answers
 
 
@@ -36,7 +36,7 @@ class Place:
     """A contestant in the order of the scores, and by how much the best is better."""
 
     name: str
-    runs: tuple[RunRecord, ...]
+    runs: tuple[Run, ...]
     value: float
     behind: Difference
     is_best: bool
@@ -146,7 +146,7 @@ def _check(runs: Sequence[AnsweredRun]) -> None:
             )
 
 
-def _data(record: RunRecord) -> str:
+def _data(record: Run) -> str:
     task = record.recipe.task
     parts = [f"{task.name} version {task.version}", record.variant, *conditions(record)]
     return ", ".join([*filter(None, parts), f"fingerprint {record.fingerprint[:8]}"])

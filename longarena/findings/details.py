@@ -9,7 +9,7 @@ beam, length_penalty, averaged, chrF, signature, translations
 from pydantic import TypeAdapter, ValidationError
 
 from longarena.options import Options
-from longarena.records.record import RunRecord
+from longarena.records.summary import Run
 
 CONDITIONS = ("context", "overlap", "beam", "averaged")
 _LEVELS = TypeAdapter(dict[str, float])
@@ -26,13 +26,13 @@ class Translated(Options):
 _TRANSLATIONS = TypeAdapter(list[Translated])
 
 
-def conditions(record: RunRecord) -> list[str]:
+def conditions(record: Run) -> list[str]:
     """Say under which conditions a score was obtained, as far as its track states them."""
     found = {key: record.metrics.details.get(key) for key in CONDITIONS}
     return [f"{key} {value:,}" for key, value in found.items() if isinstance(value, int)]
 
 
-def other_levels(record: RunRecord) -> dict[str, float]:
+def other_levels(record: Run) -> dict[str, float]:
     """Return what else than a model was scored on the test split, by its name."""
     try:
         return _LEVELS.validate_python(record.metrics.details.get("levels", {}))
@@ -40,7 +40,7 @@ def other_levels(record: RunRecord) -> dict[str, float]:
         return {}
 
 
-def scoring(record: RunRecord) -> list[str]:
+def scoring(record: Run) -> list[str]:
     """Say what else a translation was scored by: chrF, and how BLEU was computed."""
     details = record.metrics.details
     chrf, signature = details.get("chrF"), details.get("signature")
@@ -48,7 +48,7 @@ def scoring(record: RunRecord) -> list[str]:
     return [*found, signature] if isinstance(signature, str) else found
 
 
-def translations(record: RunRecord) -> list[Translated]:
+def translations(record: Run) -> list[Translated]:
     """Return the translations that a record shows."""
     try:
         return _TRANSLATIONS.validate_python(record.metrics.details.get("translations", []))

@@ -16,11 +16,12 @@ Choice: a seed that has not been validated by then has no score yet and is not i
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import fmean
 
 from longarena.findings.boards import Board, Line
 from longarena.findings.scores import Column, Score, group
-from longarena.records.record import RunRecord
+from longarena.records.summary import Run
 from longarena.runtime import Machine
 
 MINUTES = (1, 5, 20)
@@ -46,9 +47,16 @@ class Race:
 
     def best(self, seconds: float) -> float | None:
         """Return the best comparable mean after some seconds of training."""
-        found = [after(racer.score, seconds).score for racer in self.racers if racer.is_comparable]
-        means = [score.mean for score in found if score.mean is not None]
-        return self.column.metric.best(means) if means else None
+        if seconds not in self._best:
+            racers = [racer for racer in self.racers if racer.is_comparable]
+            found = [after(racer.score, seconds).score.mean for racer in racers]
+            means = [mean for mean in found if mean is not None]
+            self._best[seconds] = self.column.metric.best(means) if means else None
+        return self._best[seconds]
+
+    @cached_property
+    def _best(self) -> dict[float, float | None]:
+        return {}
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,7 @@ def after(score: Score, seconds: float) -> Reached:
     return Reached(reached, sum(ended_at(run) <= seconds for run, _ in values))
 
 
-def best_after(run: RunRecord, seconds: float) -> float | None:
+def best_after(run: Run, seconds: float) -> float | None:
     """Return the best validation score of a run in its first seconds; None before there is one."""
     # a record says what it likes, so the lists may differ in length
     points = zip(run.curve_seconds, run.curve.values, strict=False)
@@ -93,7 +101,7 @@ def best_after(run: RunRecord, seconds: float) -> float | None:
     return run.metric.best(values) if values else None
 
 
-def ended_at(run: RunRecord) -> float:
+def ended_at(run: Run) -> float:
     """Return the seconds of training after which a run had ended."""
     return max([run.total_seconds, *run.curve_seconds])
 
@@ -113,6 +121,6 @@ def _races(board: Board, column: Column) -> list[Race]:
     ]
 
 
-def by_clock(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
+def by_clock(runs: Sequence[Run]) -> dict[str, list[Run]]:
     """Put runs together whose times can be compared."""
     return group(runs, lambda run: clock_name(run.machine))

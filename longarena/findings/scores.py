@@ -20,6 +20,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from statistics import fmean, stdev
 from typing import TypeVar
 
@@ -28,7 +29,8 @@ from longarena.attention.cards import MixerCard, OwnMixer, card_of
 from longarena.findings.changes import setting
 from longarena.findings.suites import suite_of
 from longarena.findings.tuning import UNTUNED, Choices, Procedure
-from longarena.records.record import RunRecord, is_significant
+from longarena.records.record import is_significant
+from longarena.records.summary import Run, RunSummary, any_seed
 from longarena.records.tuning import TuningRecord
 from longarena.tracks.metric import Metric
 
@@ -76,6 +78,14 @@ class Column:
     metric: Metric
     tuning: Procedure = UNTUNED
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # tables look columns up by the hundred thousand, and that of a metric takes long
+        return hash((self.task, self.variant, self.preset, self.changes, self.fingerprint))
+
 
 @dataclass(frozen=True)
 class Score:
@@ -93,7 +103,7 @@ class Score:
     level: float
     parameters: int
     parameter_ratio: float | None
-    runs: tuple[RunRecord, ...] = ()
+    runs: tuple[Run, ...] = ()
     tuned: str = ""
 
     @property
@@ -137,26 +147,37 @@ class ScoreTable:
     columns: tuple[Column, ...]
     scores: Mapping[tuple[Row, Column], Score]
 
+    @cached_property
+    def by_column(self) -> Mapping[Column, Mapping[Row, Score]]:
+        """The scores of every column by their rows."""
+        found = defaultdict[Column, dict[Row, Score]](dict)
+        for (row, column), score in self.scores.items():
+            found[column][row] = score
+        return found
+
     def level(self, column: Column) -> float:
         """Return what an answer without a model scores."""
-        return next(score.level for (_, at), score in self.scores.items() if at == column)
+        return next(iter(self.by_column[column].values())).level
 
     def best(self, column: Column) -> float | None:
         """Return the best mean of a column."""
-        means = [score.mean for (_, at), score in self.scores.items() if at == column]
+        means = [score.mean for score in self.by_column[column].values()]
         known = [mean for mean in means if mean is not None]
         return column.metric.best(known) if known else None
 
 
-def score_table(runs: Iterable[RunRecord], tunings: Iterable[TuningRecord] = ()) -> ScoreTable:
+def score_table(runs: Iterable[Run], tunings: Iterable[TuningRecord] = ()) -> ScoreTable:
     """Tabulate the test scores of runs; one that fills in hidden tokens has no place there."""
-    runs = [run for run in runs if run.recipe.masking is None]
-    choices, sources = Choices(tunings), _latest_sources(runs)
-    groups = defaultdict[tuple[Row, Column], list[RunRecord]](list)
-    for run in runs:
-        for row, column in places_of(run, choices):
+    scored = [run for run in runs if not run.is_masked]
+    settings = list(group(enumerate(scored), lambda pair: _setting(pair[1])).values())
+    choices, sources = Choices(tunings), _latest_sources(settings)
+    placed = defaultdict[tuple[Row, Column], list[tuple[int, Run]]](list)
+    for found in settings:
+        for row, column in places_of(found[0][1], choices):
             is_latest = row.source == sources.get(row.mixer)
-            groups[replace(row, source="") if is_latest else row, column].append(run)
+            placed[replace(row, source="") if is_latest else row, column] += found
+    # runs of several settings that share a place go back into their order
+    groups = {at: [run for _, run in sorted(found, key=_first)] for at, found in placed.items()}
     rows = sorted({row for row, _ in groups}, key=row_order)
     columns = sorted({column for _, column in groups}, key=_column_order)
     baselines = {at: Row(suite_of(at.task).baseline) for at in columns}
@@ -165,7 +186,16 @@ def score_table(runs: Iterable[RunRecord], tunings: Iterable[TuningRecord] = ())
     return ScoreTable(tuple(rows), tuple(columns), scores)
 
 
-def places_of(record: RunRecord, choices: Choices) -> list[tuple[Row, Column]]:
+def _first(pair: tuple[int, Run]) -> int:
+    return pair[0]
+
+
+def _setting(run: Run) -> object:
+    """Return what runs share that stand in the same places; a whole record stands alone."""
+    return run.setting if isinstance(run, RunSummary) else id(run)
+
+
+def places_of(record: Run, choices: Choices) -> list[tuple[Row, Column]]:
     """Say in which rows and columns a run belongs."""
     plain = place_of(record)
     tuned = [place_of(record, tuning) for tuning in choices.behind(record.recipe)]
@@ -174,16 +204,17 @@ def places_of(record: RunRecord, choices: Choices) -> list[tuple[Row, Column]]:
     return [plain, *tuned] if is_plain else tuned
 
 
-def place_of(record: RunRecord, tuning: Procedure = UNTUNED) -> tuple[Row, Column]:
+def place_of(record: Run, tuning: Procedure = UNTUNED) -> tuple[Row, Column]:
     """Say in which row and column a run belongs."""
-    options, others = setting(record.recipe, tuning.keys)
-    task, model = record.recipe.task, record.recipe.model
+    recipe = any_seed(record)
+    options, others = setting(recipe, tuning.keys)
+    task, model = recipe.task, recipe.model
     source = model.own.source if model.own else ""
     return Row(model.mixer, options, source, model.own), Column(
         task=task.name,
         version=task.version,
         variant=record.variant,
-        preset=record.recipe.preset,
+        preset=recipe.preset,
         changes=others,
         fingerprint=record.fingerprint,
         metric=record.metric,
@@ -191,10 +222,11 @@ def place_of(record: RunRecord, tuning: Procedure = UNTUNED) -> tuple[Row, Colum
     )
 
 
-def _latest_sources(runs: Sequence[RunRecord]) -> dict[str, str]:
+def _latest_sources(settings: Iterable[Sequence[tuple[int, Run]]]) -> dict[str, str]:
     """Return the source of the latest run of every mixer from outside."""
-    ordered = sorted(runs, key=lambda run: run.finished_at)
-    models = [run.recipe.model for run in ordered]
+    own = [found for found in settings if found[0][1].mixer not in attention.CARDS]
+    last = [max((run.finished_at, at, run) for at, run in found) for found in own]
+    models = [run.recipe.model for _, _, run in sorted(last)]
     return {model.mixer: model.own.source for model in models if model.own}
 
 
@@ -222,8 +254,8 @@ def _rank(name: str, known: Iterable[str]) -> int:
     return order.index(name) if name in order else len(order)
 
 
-def _score(runs: list[RunRecord], column: Column, base_parameters: int | None) -> Score:
-    by_seed = {run.recipe.seed: run for run in sorted(runs, key=lambda run: run.finished_at)}
+def _score(runs: list[Run], column: Column, base_parameters: int | None) -> Score:
+    by_seed = {run.seed: run for run in sorted(runs, key=lambda run: run.finished_at)}
     latest = [by_seed[seed] for seed in sorted(by_seed)]
     tests = [run.metrics.test for run in latest if run.metrics.test]
     parameters = latest[-1].metrics.parameters
@@ -236,9 +268,9 @@ def _score(runs: list[RunRecord], column: Column, base_parameters: int | None) -
         parameters=parameters,
         parameter_ratio=parameters / base_parameters if base_parameters else None,
         runs=tuple(latest),
-        tuned=column.tuning.chosen(latest[-1].recipe),
+        tuned=column.tuning.chosen(latest[-1].recipe) if column.tuning.grid else "",
     )
 
 
-def _parameters(runs: list[RunRecord]) -> int | None:
+def _parameters(runs: list[Run]) -> int | None:
     return runs[-1].metrics.parameters if runs else None

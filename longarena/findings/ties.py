@@ -13,21 +13,21 @@ from longarena.findings.comparison import AnsweredRun, contestant
 from longarena.findings.differences import CONFIDENCE, Difference, differences
 from longarena.findings.scores import Row, Score, score_table
 from longarena.records.answers import Answers
-from longarena.records.record import RunRecord
+from longarena.records.summary import Run
 
-ReadAnswers = Callable[[RunRecord], Answers | None]
+ReadAnswers = Callable[[Run], Answers | None]
 # pairs[a][b] says by how much a is better than b
 Pairs = Mapping[Row, Mapping[Row, Difference]]
 
 
-def standings(runs: Sequence[RunRecord], read: ReadAnswers) -> dict[str, str]:
+def standings(runs: Sequence[Run], read: ReadAnswers) -> dict[str, str]:
     """Say which runs are the best of their column, and which are tied with it, by their ids.
 
     All that share task, data, recipe and machine are compared; who stands alone is not named.
     """
     table, found = score_table(runs), dict[str, str]()
     for column in table.columns:
-        scores = {row: score for (row, at), score in table.scores.items() if at == column}
+        scores = table.by_column[column]
         tied = ties(scores, read)
         for row, score in scores.items():
             is_best = score.is_above_level and score.mean == table.best(column)

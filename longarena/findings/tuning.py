@@ -47,7 +47,8 @@ class Procedure:
 
     def chosen(self, recipe: Recipe) -> str:
         """Write the values that a recipe has for what was tuned."""
-        return write({key: value for key, value in flatten(recipe).items() if key in self.keys})
+        flat = flatten(recipe)
+        return write({key: flat[key] for key in self.keys if key in flat})
 
 
 UNTUNED = Procedure()

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from longarena.attention.cards import MixerCard, OwnMixer, card_of
-from longarena.options import Options
+from longarena.options import Natural, Options
 from longarena.recipes.recipe import Recipe, TaskChoice
 from longarena.runtime import Machine, Versions
 from longarena.tracks.metric import Metric
@@ -73,7 +73,7 @@ class Entrant(Options):
     fate: Fate
     reason: str = ""
     seconds_per_step: float | None = Field(None, gt=0)
-    peak_bytes: int | None = None
+    peak_bytes: Natural | None = None
     rates: list[TriedRate] = Field(default_factory=list)
     rate: float | None = None
     scores: list[float | None] = Field(default_factory=list)
@@ -110,12 +110,12 @@ class ChoiceRecord(Options):
     fingerprint: str
     constraints: Constraints
     minutes: float
-    length: int
-    batch_size: int
-    steps: int
-    rungs: list[int] = Field(min_length=1)
+    length: Natural
+    batch_size: Natural
+    steps: Natural
+    rungs: list[Natural] = Field(min_length=1)
     level: float
-    test_examples: int
+    test_examples: Natural
     entrants: list[Entrant]
     taken: str = ""
     recipe: Recipe | None = None

@@ -14,20 +14,21 @@ Choice: where a seed was run twice, tables count only the later run (`findings/s
         records can be kept.
 """
 
-import gc
 import hashlib
+import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from longarena.data.files import create, waiting, write_atomically
 from longarena.errors import UserError
+from longarena.progress import SILENT, Progress
 from longarena.recipes.recipe import Recipe
 from longarena.records.answers import Answers, answers_path, pack, read_answers
 from longarena.records.choice import ChoiceRecord
+from longarena.records.entries import Unreadable
+from longarena.records.index import read_contents
 from longarena.records.parsing import parse_record, read_text, reason
 from longarena.records.record import (
     FailureRecord,
@@ -37,16 +38,21 @@ from longarena.records.record import (
     RunRecord,
     SpanRecord,
 )
+from longarena.records.scan import record_files
+from longarena.records.summary import Run, RunSummary
 from longarena.records.tuning import TuningRecord
+from longarena.runtime import no_collection
 
 LOCK = ".lock"
+# a folder of up to so many files is read whole each time, in less than a second
+SMALL = 1000
 
 
 @dataclass(frozen=True)
 class Records:
     """What a folder holds, and the files in it that are not records."""
 
-    runs: list[RunRecord] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
     measurements: list[MeasureRecord] = field(default_factory=list)
     unreadable: dict[Path, str] = field(default_factory=dict)
     spans: list[SpanRecord] = field(default_factory=list)
@@ -54,22 +60,22 @@ class Records:
     tunings: list[TuningRecord] = field(default_factory=list)
     generations: list[GenerationRecord] = field(default_factory=list)
     choices: list[ChoiceRecord] = field(default_factory=list)
-    # where the answers of runs are, by their digest
-    answers: dict[str, Path] = field(default_factory=dict)
+    # the records beside which the answers of runs lie, by the digest of the answers
+    answers: dict[str, str] = field(default_factory=dict)
 
-    def answers_of(self, record: RunRecord) -> Answers | None:
+    def answers_of(self, record: Run) -> Answers | None:
         """Read the answers of a run; None if they are not there, or are not what they were."""
         path = self.answers.get(record.answers or "")
         try:
-            found = read_answers(path) if path else None
+            found = read_answers(answers_path(Path(path))) if path else None
         except (OSError, ValueError):
             return None
         return found if found and found.digest == record.answers else None
 
-    def add(self, record: Record) -> None:
+    def add(self, record: Record | RunSummary) -> None:
         """Add a record to the list of its kind."""
         match record:
-            case RunRecord():
+            case RunRecord() | RunSummary():
                 self.runs.append(record)
             case FailureRecord():
                 self.failures.append(record)
@@ -109,11 +115,6 @@ def plain(name: str) -> str:
     return re.sub(r"[^\w.-]", ".", name, flags=re.ASCII).lstrip(".") or "unnamed"
 
 
-def is_mislabelled(record: Record) -> bool:
-    """Tell whether the id of a record is not that of its recipe, so that it belongs to no run."""
-    return isinstance(record, RunRecord | FailureRecord) and record.id != record.recipe.id
-
-
 def find_run_record(store: Path, recipe: Recipe) -> RunRecord | FailureRecord | None:
     """Read the record of a recipe's run, rather of a success; None if there is none.
 
@@ -128,7 +129,7 @@ def find_run_record(store: Path, recipe: Recipe) -> RunRecord | FailureRecord | 
 
 def _record_of(path: Path, recipe: Recipe) -> RunRecord | FailureRecord | None:
     record = read_if_record(path)
-    if not isinstance(record, RunRecord | FailureRecord) or is_mislabelled(record):
+    if not isinstance(record, RunRecord | FailureRecord) or record.is_mislabelled:
         return None
     return record if record.id == recipe.id else None
 
@@ -158,32 +159,33 @@ def read_record(path: Path) -> Record:
     return parse_record(read_text(path))
 
 
-def read_records(store: Path) -> Records:
-    """Read every record under a folder, in the order of their paths."""
-    found = Records()
-    with _no_collection():
-        for path in sorted(store.rglob("*.json")):
-            try:
-                record = read_record(path)
-            except (OSError, ValueError) as error:
-                found.unreadable[path] = reason(error)
+def read_records(store: Path, progress: Progress = SILENT, *, is_thorough: bool = False) -> Records:
+    """Read every record under a folder, in the order of their paths.
+
+    Of a large folder, runs are summed up, and an index says what is in files that have not changed;
+    if it `is_thorough`, these are read all the same.
+    """
+    files, found = record_files(store), Records()
+    with no_collection():
+        if len(files) > SMALL:
+            contents = read_contents(store, files, progress, is_thorough=is_thorough)
+        else:
+            contents = [_read(store / file.name) for file in files]
+        for file, content in zip(files, contents, strict=True):
+            if isinstance(content, Unreadable):
+                found.unreadable[store / file.name] = content.reason
                 continue
-            found.add(record)
-            if isinstance(record, RunRecord) and record.answers and answers_path(path).is_file():
-                found.answers[record.answers] = answers_path(path)
+            found.add(content)
+            if file.has_answers and isinstance(content, RunRecord | RunSummary) and content.answers:
+                found.answers[content.answers] = f"{store}{os.sep}{file.name}"
     return found
 
 
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Pause garbage collection: all new objects stay, and looking at them took 3/4 of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
+def _read(path: Path) -> Record | Unreadable:
     try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+        return read_record(path)
+    except (OSError, ValueError) as error:
+        return Unreadable(reason(error))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from pydantic import Field, TypeAdapter, ValidationError
 
 from longarena.options import Options, Positive
-from longarena.records.record import RunRecord
+from longarena.records.summary import Run
 
 LENGTHS = "lengths"  # their name among the details
 
@@ -21,7 +21,7 @@ class LengthScore(Options):
     depths: list[float | None]
 
 
-def length_scores(record: RunRecord) -> list[LengthScore]:
+def length_scores(record: Run) -> list[LengthScore]:
     """Read the scores of a run by length; nothing if it has none."""
     found = record.metrics.details.get(LENGTHS, [])
     try:

@@ -3,12 +3,12 @@
 One JSON file each, written once and atomically. Tables, charts and pages are functions of them.
 """
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from longarena.model.config import MAX_NAME, ModelConfig
-from longarena.options import Natural, Options, Positive, Value
+from longarena.options import Natural, Options, Positive, Values
 from longarena.recipes.recipe import Recipe
 from longarena.records.choice import ChoiceRecord
 from longarena.records.tuning import TuningRecord
@@ -72,7 +72,7 @@ class RunMetrics(Options):
     valid: SplitScore | None
     test: SplitScore | None
     level: float
-    details: dict[str, Value] = Field(default_factory=dict)
+    details: Values = Field(default_factory=dict)
     best_step: Natural
     steps: Natural
     steps_per_second: float = Field(ge=0)
@@ -113,7 +113,71 @@ class StartRecord(Options):
         )
 
 
-class RunRecord(Options):
+class _Named(Options):
+    """The names in a recipe by which runs are told apart."""
+
+    if TYPE_CHECKING:
+        id: Name
+        recipe: Recipe
+
+    @property
+    def is_mislabelled(self) -> bool:
+        """Whether the id is not that of the recipe, so that the record belongs to no run."""
+        return self.id != self.recipe.id
+
+    @property
+    def preset(self) -> str:
+        """The preset of its recipe."""
+        return self.recipe.preset
+
+    @property
+    def task_name(self) -> str:
+        """The task of its recipe."""
+        return self.recipe.task.name
+
+    @property
+    def mixer(self) -> str:
+        """The mechanism of its recipe."""
+        return self.recipe.model.mixer
+
+    @property
+    def seed(self) -> int:
+        """The seed of its recipe."""
+        return self.recipe.seed
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether it fills in hidden tokens, so that others may begin with it."""
+        return self.recipe.masking is not None
+
+
+class Timed:
+    """The seconds of a run, with those of the one that it began with."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        start: "StartRecord | None"
+        metrics: "RunMetrics"
+        curve: "Curve"
+
+    @property
+    def start_seconds(self) -> float:
+        """The seconds of training that the run before this one took; 0 without one."""
+        return self.start.train_seconds if self.start else 0.0
+
+    @property
+    def total_seconds(self) -> float:
+        """The seconds of training of this run and of the one that it began with."""
+        return self.start_seconds + self.metrics.train_seconds
+
+    @property
+    def curve_seconds(self) -> list[float]:
+        """The seconds of the curve, with those of the run before this one."""
+        return [self.start_seconds + seconds for seconds in self.curve.seconds]
+
+
+class RunRecord(Timed, _Named):
     """A run that has ended.
 
     It holds the whole metric, so that it can be shown where its task is not installed. `answers` is
@@ -145,21 +209,6 @@ class RunRecord(Options):
         return self
 
     @property
-    def start_seconds(self) -> float:
-        """The seconds of training that the run before this one took; 0 without one."""
-        return self.start.train_seconds if self.start else 0.0
-
-    @property
-    def total_seconds(self) -> float:
-        """The seconds of training of this run and of the one that it began with."""
-        return self.start_seconds + self.metrics.train_seconds
-
-    @property
-    def curve_seconds(self) -> list[float]:
-        """The seconds of the curve, with those of the run before this one."""
-        return [self.start_seconds + seconds for seconds in self.curve.seconds]
-
-    @property
     def is_at_chance(self) -> bool:
         """Whether the test score is not better than an answer without a model, luck aside."""
         test, level = self.metrics.test, self.metrics.level
@@ -175,7 +224,7 @@ class RunRecord(Options):
         return f"{state}test {self.metric.name} {self.metric.write_with_unit(test.value)}"
 
 
-class FailureRecord(Options):
+class FailureRecord(_Named):
     """A run that ended in an error; the record of a later success takes its place."""
 
     format: Literal[2] = 2

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from longarena.model.config import MAX_NAME
-from longarena.options import Natural, Options, Value
+from longarena.options import Choices, Natural, Options, Value, Values
 from longarena.recipes.recipe import Recipe
 from longarena.runtime import Machine, Versions
 from longarena.tracks.metric import Metric
@@ -24,7 +24,7 @@ class Candidate(Options):
     """
 
     run: str
-    values: dict[str, Value]
+    values: Values
     scores: list[float | None] = Field(min_length=1)
 
 
@@ -41,7 +41,7 @@ class TuningRecord(Options):
     recipe: Recipe
     metric: Metric
     variant: str
-    grid: dict[str, list[Value]] = Field(min_length=1)
+    grid: Choices = Field(min_length=1)
     rungs: list[Natural] = Field(min_length=1)
     candidates: list[Candidate]
     machine: Machine

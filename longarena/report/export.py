@@ -18,6 +18,7 @@ from longarena.report.findings import Findings
 from longarena.report.showable import shown
 from longarena.report.tables import TABLES
 from longarena.report.tables.kind import MEASURE, TRAIN, TableKind
+from longarena.runtime import no_collection
 from longarena.table.csv import write_csv
 from longarena.table.latex import latex
 from longarena.table.markdown import markdown
@@ -39,7 +40,8 @@ def export(records: Records, what: str, kind: str, out: Path) -> list[Path]:
     def make(some: Records) -> tuple[Findings, dict[str, str | bytes]]:
         found = Findings.of(some)
         write = _tables if kind in TABLE_WRITERS else _charts
-        return found, write(found, what, kind)
+        with no_collection():
+            return found, write(found, what, kind)
 
     (found, contents), kept = shown(records, make)
     records.unreadable.update(kept.unreadable)

@@ -11,12 +11,14 @@ from longarena.findings.costs import CostTable, cost_tables, widest
 from longarena.findings.families import FamilyTable, rank_families
 from longarena.findings.generation import GenerationTable, generation_tables
 from longarena.findings.scores import Column, Row, ScoreTable, row_order, score_table
+from longarena.findings.selection import MOST_RESULTS, charted, select
 from longarena.findings.suites import Suite, suite_of
 from longarena.findings.ties import Pairs, pairs
 from longarena.records.folder import Records
-from longarena.records.record import Record
+from longarena.records.summary import AnyRecord
 from longarena.report.formatting import row_name
-from longarena.report.links import AnyRun, RunLine, run_lines
+from longarena.report.links import MOST_PAGES, AnyRun, RunLine, chosen_lines, run_lines
+from longarena.runtime import no_collection
 
 
 @dataclass(frozen=True)
@@ -37,23 +39,47 @@ class Findings:
     @classmethod
     def of(cls, records: Records) -> "Findings":
         """Compute what some records say."""
-        scores = score_table(records.runs, records.tunings)
-        return cls(
-            records=records,
-            trained=scores.rows,
-            scores=scores,
-            boards=boards(scores),
-            costs=cost_tables(records.measurements),
-            generations=generation_tables(records.generations),
-            lines=run_lines([*records.runs, *records.failures]),
-        )
+        with no_collection():
+            scores = score_table(records.runs, records.tunings)
+            return cls(
+                records=records,
+                trained=scores.rows,
+                scores=scores,
+                boards=boards(scores),
+                costs=cost_tables(records.measurements),
+                generations=generation_tables(records.generations),
+                lines=run_lines([*records.runs, *records.failures]),
+            )
+
+    @property
+    def is_large(self) -> bool:
+        """Whether there are more results than a page has room for."""
+        return len(self.scores.scores) > MOST_RESULTS
+
+    @cached_property
+    def shown(self) -> "Findings":
+        """What a page has room for, which is all but of very many results or runs."""
+        scores = select(self.scores)
+        if scores is self.scores and len(self.lines) <= MOST_PAGES:
+            return self
+        behind = {id(score.runs[0]) for score in scores.scores.values()}
+        return replace(self._with(scores), lines=chosen_lines(self.lines, behind))
+
+    @cached_property
+    def charted(self) -> "Findings":
+        """What charts have room for, which is all but of very many results."""
+        scores = charted(self.scores)
+        return self if scores is self.scores else self._with(scores)
+
+    def _with(self, scores: ScoreTable) -> "Findings":
+        return replace(self, trained=scores.rows, scores=scores, boards=boards(scores))
 
     def within(self, suite: Suite) -> "Findings":
         """Keep the runs of one suite, and what was computed from them."""
         columns = tuple(at for at in self.scores.columns if suite_of(at.task) is suite)
         scores = {at: score for at, score in self.scores.scores.items() if at[1] in columns}
         rows = {row for row, _ in scores}
-        runs = [run for run in self.records.runs if suite_of(run.recipe.task.name) is suite]
+        runs = [run for run in self.records.runs if suite_of(run.task_name) is suite]
         return replace(
             self,
             records=replace(self.records, runs=runs),
@@ -62,10 +88,10 @@ class Findings:
         )
 
     @property
-    def every(self) -> list[Record]:
+    def every(self) -> list[AnyRecord]:
         """All records of all kinds."""
         found = self.records
-        runs: list[Record] = [*found.runs, *found.failures, *found.tunings, *found.choices]
+        runs: list[AnyRecord] = [*found.runs, *found.failures, *found.tunings, *found.choices]
         return [*runs, *found.measurements, *found.generations, *found.spans]
 
     @cached_property
@@ -108,8 +134,8 @@ class Findings:
         return {row_name(row): row.card for row in sorted(rows, key=row_order)}
 
     def href(self, record: AnyRun) -> str:
-        """Return the place of a run's page."""
-        return self._hrefs[id(record)]
+        """Return the place of a run's page; empty if it has none."""
+        return self._hrefs.get(id(record), "")
 
     @cached_property
     def _hrefs(self) -> dict[int, str]:

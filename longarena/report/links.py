@@ -6,15 +6,20 @@ Choice: records come from anywhere. An id that is not a plain word is replaced b
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from longarena.records.record import FailureRecord, RunRecord
+from longarena.records.record import FailureRecord
+from longarena.records.summary import Run
 
 FOLDER = "runs"
+# up to so many runs have a page each; of more, those behind the results that are shown, and the
+# newest, have one
+MOST_PAGES = 1000
+NUM_NEWEST = 200
 PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
-AnyRun = RunRecord | FailureRecord
+AnyRun = Run | FailureRecord
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,13 @@ class RunLine:
 
     record: AnyRun
     href: str
+
+
+def chosen_lines(lines: Sequence[RunLine], wanted: Collection[int]) -> list[RunLine]:
+    """Choose those of very many runs that get a page: whose `id()` is wanted, and the newest."""
+    ordered = sorted(lines, key=lambda line: line.record.finished_at, reverse=True)
+    newest = {id(line.record) for line in ordered[:NUM_NEWEST]}
+    return [line for line in lines if id(line.record) in newest or id(line.record) in wanted]
 
 
 def run_lines(records: Iterable[AnyRun]) -> list[RunLine]:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from longarena.errors import UserError
 from longarena.records.folder import Records
 from longarena.records.parsing import reason
-from longarena.records.record import Record
+from longarena.records.summary import AnyRecord, RunSummary
 
 Result = TypeVar("Result")
 Make = Callable[[Records], Result]
@@ -37,7 +37,7 @@ class _Showable:
         self.records = Records(unreadable=dict(records.unreadable))
         make(self.records)  # what fails without any record is a mistake of this program
 
-    def add(self, block: Sequence[Record]) -> None:
+    def add(self, block: Sequence[AnyRecord]) -> None:
         """Add those records of a block that can be shown; name the others."""
         tried = Records(unreadable=self.records.unreadable)
         for record in [*_all(self.records), *block]:
@@ -50,13 +50,14 @@ class _Showable:
                 self.add(block[:middle])
                 self.add(block[middle:])
             else:
-                name = Path(block[0].kind) / block[0].id
+                kind = "run" if isinstance(block[0], RunSummary) else block[0].kind
+                name = Path(kind) / block[0].id
                 self.records.unreadable[name] = f"cannot be shown: {reason(error)}"
         else:
             self.records = tried
 
 
-def _all(records: Records) -> list[Record]:
-    runs: list[Record] = [*records.runs, *records.failures, *records.tunings]
-    costs: list[Record] = [*records.measurements, *records.generations]
+def _all(records: Records) -> list[AnyRecord]:
+    runs: list[AnyRecord] = [*records.runs, *records.failures, *records.tunings]
+    costs: list[AnyRecord] = [*records.measurements, *records.generations]
     return [*runs, *costs, *records.spans, *records.choices]

@@ -54,7 +54,7 @@ def sweep(  # noqa: PLR0913 - the one call from outside: all but the recipes by 
     """Bring every recipe's run to its end; after a stop, `count("stopped")` is not 0."""
     recipes = [note_source(recipe) for recipe in recipes]
     with open_workplace(runs, store, crew or local(), progress, console) as workplace:
-        return workplace.carry_out(plan(recipes, workplace.places))
+        return workplace.carry_out(plan(recipes, workplace.places, workplace.stored))
 
 
 def tune(  # noqa: PLR0913 - as above

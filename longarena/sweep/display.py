@@ -17,6 +17,7 @@ from rich.text import Text
 from longarena.printable import printable
 from longarena.progress import duration
 from longarena.recipes.pretraining import start_of
+from longarena.records.summary import whole
 from longarena.sweep.drive import Entry, Standing, Sweep
 from longarena.sweep.plan import PlannedRun, metric_of
 from longarena.tracks.metric import Metric
@@ -221,7 +222,7 @@ def result(entry: Entry) -> str:
 def _ending(entry: Entry) -> str:
     if entry.trial is not None:
         return _score(entry.trial, entry.planned)
-    return entry.record.outcome if entry.record else entry.reason
+    return whole(entry.record).outcome if entry.record else entry.reason
 
 
 def _score(trial: Trial, planned: PlannedRun) -> str:

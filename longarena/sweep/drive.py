@@ -28,6 +28,7 @@ from longarena.recipes.pretraining import start_of
 from longarena.recipes.recipe import Recipe, build_task
 from longarena.records.folder import find_run_record, write_record
 from longarena.records.record import FailureRecord, RunRecord
+from longarena.records.summary import Run
 from longarena.runtime import machine, versions
 from longarena.sweep.plan import Estimates, Places, PlannedRun, keep, look
 from longarena.sweep.worker import Outcome
@@ -75,7 +76,7 @@ class Entry:
     planned: PlannedRun
     standing: Standing = "waiting"
     reason: str = ""
-    record: RunRecord | None = None
+    record: Run | None = None
     trial: Trial | None = None
     tries: int = 0
     started_at: float = 0.0

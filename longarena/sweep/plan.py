@@ -12,7 +12,7 @@ Choice: a run is expected to be as fast as earlier runs of the same task, model 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,9 +22,11 @@ from typing import Literal, NamedTuple
 from longarena.errors import UserError
 from longarena.findings.changes import flatten, write
 from longarena.model.config import ModelConfig
+from longarena.options import Value
 from longarena.recipes.recipe import Recipe, build_task, signature_of
-from longarena.records.folder import find_run_record, write_record
-from longarena.records.record import RunRecord
+from longarena.records.folder import Records, find_run_record, write_record
+from longarena.records.record import FailureRecord, RunRecord
+from longarena.records.summary import Run, RunSummary, any_seed, whole
 from longarena.tracks import track_of
 from longarena.tracks.metric import Metric
 from longarena.training.folder import RunFolder
@@ -34,6 +36,7 @@ from longarena.training.trial import Trial, read_trial
 MODEL = set(ModelConfig.model_fields) - {"own"}
 
 State = Literal["done", "interrupted", "failed", "to do"]
+Stored = Run | FailureRecord
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ class Names(NamedTuple):
 class PlannedRun:
     """One run of a sweep before it is begun; `step` is where it would go on.
 
-    With `until` it is only tried up to that step, and is done once it has got there.
+    `is_stored` says that its record is among the records, not only in its folder. With `until` it
+    is only tried up to that step, and is done once it has got there.
     """
 
     recipe: Recipe
@@ -64,9 +68,10 @@ class PlannedRun:
     state: State
     step: int = 0
     error: str = ""
-    record: RunRecord | None = None
+    record: Run | None = None
     until: int | None = None
     trial: Trial | None = None
+    is_stored: bool = False
 
     @property
     def last_step(self) -> int:
@@ -74,42 +79,79 @@ class PlannedRun:
         return self.recipe.steps if self.until is None else self.until
 
 
-def plan(recipes: Sequence[Recipe], places: Places) -> list[PlannedRun]:
-    """Find out for every recipe how far its run has come."""
-    return [look(recipe, name(recipe, recipes), places) for recipe in recipes]
+def plan(
+    recipes: Sequence[Recipe], places: Places, stored: Mapping[str, Stored] | None = None
+) -> list[PlannedRun]:
+    """Find out for every recipe how far its run has come.
+
+    `stored` is what all records say, by the ids of the runs (`stored_runs`); a sweep of many runs
+    is planned faster by them than by looking for the record of each.
+    """
+    return [
+        _look(recipe, names, places, _find(recipe, places, stored))
+        for recipe, names in zip(recipes, name_all(recipes), strict=True)
+    ]
 
 
-def name(recipe: Recipe, recipes: Iterable[Recipe]) -> Names:
-    """Name task, mechanism and seed, with what tells this run from others of the same names."""
-    pair = (recipe.task.name, recipe.model.mixer)
-    others = [flatten(each) for each in recipes if (each.task.name, each.model.mixer) == pair]
-    own = {
-        key: value
-        for key, value in flatten(recipe).items()
-        if key != "seed" and any(other.get(key, ...) != value for other in others)
+def stored_runs(records: Records) -> dict[str, Stored]:
+    """List the runs that records tell of by their ids, a success rather than a failure."""
+    every: list[Stored] = [*records.failures, *records.runs]
+    return {record.id: record for record in every if not record.is_mislabelled}
+
+
+def _find(recipe: Recipe, places: Places, stored: Mapping[str, Stored] | None) -> Stored | None:
+    return find_run_record(places.store, recipe) if stored is None else stored.get(recipe.id)
+
+
+def name_all(recipes: Sequence[Recipe]) -> list[Names]:
+    """Name task, mechanism and seed of runs, with what tells those of the same names apart."""
+    flat = [flatten(recipe) for recipe in recipes]
+    alike: dict[tuple[str, str], list[dict[str, Value]]] = defaultdict(list)
+    for recipe, values in zip(recipes, flat, strict=True):
+        alike[recipe.task.name, recipe.model.mixer].append(values)
+    telling = {pair: _telling(found) for pair, found in alike.items()}
+    return [
+        _names(recipe, values, telling[recipe.task.name, recipe.model.mixer])
+        for recipe, values in zip(recipes, flat, strict=True)
+    ]
+
+
+def _telling(recipes: Sequence[Mapping[str, Value]]) -> set[str]:
+    """Return the keys whose values differ between some recipes, beside their seeds."""
+    first = recipes[0]
+    keys = {key for values in recipes for key in values if key != "seed"}
+    return {
+        key
+        for key in keys
+        if any(values.get(key, ...) != first.get(key, ...) for values in recipes)
     }
+
+
+def _names(recipe: Recipe, values: Mapping[str, Value], telling: Collection[str]) -> Names:
+    own = {key: value for key, value in values.items() if key in telling}
     task = write({key: value for key, value in own.items() if key.startswith("task.")})
     mixer = write({key: value for key, value in own.items() if not key.startswith("task.")})
+    pair = (recipe.task.name, recipe.model.mixer)
     return Names(f"{pair[0]} {task}".strip(), f"{pair[1]} {mixer}".strip(), str(recipe.seed))
 
 
 def look(recipe: Recipe, names: Names, places: Places, until: int | None = None) -> PlannedRun:
     """Find out how far a run has come, or whether it has been tried up to a step."""
-    run = _look(recipe, names, places)
+    run = _look(recipe, names, places, find_run_record(places.store, recipe))
     if until is None:
         return run
     folder = RunFolder.of(places.runs, recipe)
-    trial = Trial.of_record(run.record) if run.record else read_trial(folder, recipe)
+    trial = Trial.of_record(whole(run.record)) if run.record else read_trial(folder, recipe)
     if trial is None or not trial.has_reached(until):
         return replace(run, until=until)
     # without the record: what the test split says is nothing to choose by
     return replace(run, state="done", until=until, trial=trial, record=None)
 
 
-def _look(recipe: Recipe, names: Names, places: Places) -> PlannedRun:
-    found = find_run_record(places.store, recipe)
-    if isinstance(found, RunRecord):
-        return PlannedRun(recipe, names, "done", found.metrics.steps, record=found)
+def _look(recipe: Recipe, names: Names, places: Places, found: Stored | None) -> PlannedRun:
+    if isinstance(found, RunRecord | RunSummary):
+        steps = found.metrics.steps
+        return PlannedRun(recipe, names, "done", steps, record=found, is_stored=True)
     folder = RunFolder.of(places.runs, recipe)
     try:
         record = folder.read_record(recipe)
@@ -130,10 +172,10 @@ def metric_of(recipe: Recipe) -> Metric:
 
 def keep(run: PlannedRun, places: Places) -> None:
     """Copy the record of a run to the records if only the run's folder has it."""
-    if run.record is None:
+    if run.record is None or run.is_stored:
         return
     if not isinstance(find_run_record(places.store, run.recipe), RunRecord):
-        keep_record(run.record, places)
+        keep_record(whole(run.record), places)
 
 
 def keep_record(record: RunRecord, places: Places) -> None:
@@ -147,18 +189,22 @@ def keep_record(record: RunRecord, places: Places) -> None:
 class Estimates:
     """Expected seconds of training, from the rates of earlier runs."""
 
-    def __init__(self, runs: Iterable[RunRecord]) -> None:
+    def __init__(self, runs: Iterable[Run]) -> None:
         self._rates: dict[str, list[float]] = defaultdict(list)
-        for record in runs:
-            self.add(record)
+        # runs are learnt from when one of the same task and mechanism is asked about
+        self._runs: dict[tuple[str, str], list[Run]] = defaultdict(list)
+        for run in runs:
+            self.add(run)
 
-    def add(self, record: RunRecord) -> None:
+    def add(self, run: Run) -> None:
         """Learn from a run."""
-        if record.metrics.steps_per_second > 0:
-            self._rates[_kind(record.recipe)].append(record.metrics.steps_per_second)
+        if run.metrics.steps_per_second > 0:
+            self._runs[run.task_name, run.mixer].append(run)
 
     def seconds(self, recipe: Recipe, step: int, until: int | None = None) -> float | None:
         """Return how long the steps after `step` may take; None where nothing is known."""
+        for run in self._runs.pop((recipe.task.name, recipe.model.mixer), []):
+            self._rates[_kind(any_seed(run))].append(run.metrics.steps_per_second)
         rates = self._rates.get(_kind(recipe))
         last = recipe.steps if until is None else until
         left = max(0, last - step)

@@ -23,7 +23,7 @@ from longarena.records.tuning import Candidate, TuningRecord
 from longarena.runtime import machine, versions
 from longarena.sweep.candidates import Question, at_point
 from longarena.sweep.drive import Entry, Sweep
-from longarena.sweep.plan import Places, PlannedRun, look, metric_of, name, plan
+from longarena.sweep.plan import Places, PlannedRun, look, metric_of, name_all, plan
 from longarena.sweep.workplace import Workplace
 from longarena.tracks.metric import Metric
 from longarena.training.trial import Trial
@@ -59,7 +59,8 @@ class Race:
         if not self._is_on(rung):
             return []
         everyone, until = self.question.candidates, self.question.rungs[rung]
-        return [look(recipe, name(recipe, everyone), places, until) for recipe in self.left]
+        names = dict(zip((each.id for each in everyone), name_all(everyone), strict=True))
+        return [look(recipe, names[recipe.id], places, until) for recipe in self.left]
 
     def settle(self, rung: int, found: Mapping[str, Trial]) -> None:
         """Note what a rung's trials scored, and let the better ones go on."""

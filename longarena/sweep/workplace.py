@@ -1,6 +1,6 @@
 """Where a sweep is worked through: its places, its crew, and who watches."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from longarena.progress import SILENT, Progress
 from longarena.records.folder import read_records
 from longarena.sweep.display import Silent, Watch, display
 from longarena.sweep.drive import Crew, Sweep, drive, prepare_all
-from longarena.sweep.plan import Estimates, Places, PlannedRun
+from longarena.sweep.plan import Estimates, Places, PlannedRun, Stored, stored_runs
 from longarena.training.stop import stop_requests
 
 OpenCrew = Callable[[Places], AbstractContextManager[Crew]]
@@ -19,10 +19,14 @@ OpenCrew = Callable[[Places], AbstractContextManager[Crew]]
 
 @dataclass(frozen=True)
 class Workplace:
-    """A crew at work; without a console nothing is shown."""
+    """A crew at work; `stored` are the runs that had ended before, by their ids.
+
+    Without a console nothing is shown.
+    """
 
     places: Places
     crew: Crew
+    stored: Mapping[str, Stored]
     estimates: Estimates
     progress: Progress = SILENT
     console: Console | None = None
@@ -44,6 +48,7 @@ def open_workplace(
 ) -> Iterator[Workplace]:
     """Gather a crew; its runs live in `runs`, their records in `store` or beside the runs."""
     places = Places(runs.absolute(), (store or runs / "records").absolute())
-    estimates = Estimates(read_records(places.store).runs)
+    records = read_records(places.store, progress)
     with crew(places) as hands:
-        yield Workplace(places, hands, estimates, progress, console)
+        stored, estimates = stored_runs(records), Estimates(records.runs)
+        yield Workplace(places, hands, stored, estimates, progress, console)

@@ -25,7 +25,7 @@ Role = Literal["", "average", "first", "theirs"]
 DASH = "\N{EN DASH}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Words:
     """A part of a detail line."""
 
@@ -34,7 +34,7 @@ class Words:
     tone: Tone = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cell:
     """A text, its value and spread in the unit of the text, and what is said about it.
 
@@ -121,7 +121,7 @@ class Column:
         return self.kind == "number"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """A cell per column, and what a reader of the page can choose the row by."""
 

@@ -28,6 +28,7 @@ def test_the_command_says_where_the_page_is_and_what_is_in_it(run, store, tmp_pa
     assert f"the page is {tmp_path / 'page' / 'index.html'}" in output
     assert "4 runs, 2 mechanisms, 1 task, 2 measurements, 1 unreadable record" in output
     assert all((tmp_path / "page" / "runs" / f"{run.id}.html").exists() for run in RUNS)
+    assert "MiB, and beside it are 4 pages of runs with " in output
 
 
 def test_the_same_as_json(run, store, tmp_path):
@@ -35,6 +36,31 @@ def test_the_same_as_json(run, store, tmp_path):
     found = json.loads(output)
     assert (found["runs"], found["unreadable records"]) == (4, 1)
     assert found["page"] == str(tmp_path / "report" / "index.html")
+    assert found["bytes"] == (tmp_path / "report" / "index.html").stat().st_size
+
+
+@pytest.mark.parametrize("fixture", ["tmp_path", "indexed"])
+def test_the_page_of_one_run_is_written_alone(run, store, tmp_path, fixture, request):
+    request.getfixturevalue(fixture)
+    first, second = RUNS[:2]
+    words = ("report", "--store", str(store), "--out", "page", "--run")
+    for record in (second, first):
+        code, output, _ = run(*words, record.id[:6])
+        assert code == 0
+        assert f"the page is {tmp_path / 'page' / 'runs' / record.id}.html" in output
+    pages = tmp_path / "page" / "runs"
+    assert sorted(path.stem for path in pages.iterdir()) == sorted([first.id, second.id])
+    assert f'href="{second.id}.html"' in (pages / f"{first.id}.html").read_text()
+    assert not (tmp_path / "page" / "index.html").exists()
+    assert run(*words, "zzz")[0] == 2
+
+
+def test_of_very_many_unreadable_records_the_first_are_named(run, store):
+    for number in range(30):
+        (store / f"broken-{number}.json").write_text("{")
+    _, output, _ = run("export", "runs", "--store", str(store))
+    assert output.count("left out: ") == 20
+    assert "and 11 more; see: longarena store check" in output
 
 
 def test_families_are_listed_with_the_numbers_of_the_store(run, store):

@@ -60,6 +60,18 @@ def test_a_dry_run_tells_what_is_done_and_how_long_the_rest_may_take(run, tmp_pa
     assert not list((tmp_path / "runs").glob("listops"))
 
 
+def test_of_a_long_plan_the_first_runs_that_are_left_are_shown(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("longarena.cli.sweep.MOST_SHOWN", 2)
+    recipe = small_recipe("linear")
+    write_record(tmp_path / "runs" / "records", record(recipe=recipe, id=recipe.id))
+    words = ["sweep", "--tasks", "listops", "--mixers", "linear", *SMALL_WORDS, "--dry-run"]
+    _, output, _ = run(*words, "--seeds", "4")
+    assert "4 runs, 3 of them to be done" in output
+    assert "only 2 are shown; --json has all 4" in output
+    assert output.count("to do") == 2
+    assert recipe.id not in output
+
+
 def test_a_dry_run_of_a_tuning_shows_its_first_trials(run, tmp_path):
     words = ["sweep", "--tasks", "listops", "--mixers", "linear", *SMALL_WORDS, "--dry-run"]
     words += ["--tune", "optimiser.rate=1e-3,1e-2", "--halve"]

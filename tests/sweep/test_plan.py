@@ -4,8 +4,9 @@ from sweep.crews import RECIPES
 from training.runs import small_recipe
 
 from longarena.recipes.pretraining import pretrained
-from longarena.records.folder import write_record
-from longarena.sweep.plan import Estimates, Places, name, plan
+from longarena.records.folder import read_records, write_record
+from longarena.records.record import FailureRecord
+from longarena.sweep.plan import Estimates, Places, name_all, plan, stored_runs
 from longarena.training.folder import RunFolder
 from longarena.training.loop import train
 
@@ -31,6 +32,36 @@ def test_a_run_is_to_do_interrupted_or_done(places):
     assert [run.state for run in planned] == ["done", "interrupted", "to do"]
     assert planned[1].step == 10
     assert planned[2].recipe == new
+
+
+@pytest.mark.parametrize("fixture", ["tmp_path", "indexed"])
+def test_what_all_records_say_makes_the_same_plan(places, fixture, request):
+    request.getfixturevalue(fixture)
+    done, failed, mislabelled = RECIPES
+    write_record(places.store, recorded(done, 1.0))
+    write_record(places.store, failure(done))
+    write_record(places.store, failure(failed))
+    write_record(places.store, record(recipe=done, id=mislabelled.id))
+    stored = stored_runs(read_records(places.store))
+    planned = plan(RECIPES, places, stored)
+    assert [run.state for run in planned] == ["done", "failed", "to do"]
+    assert [(run.state, run.step, run.error) for run in planned] == [
+        (run.state, run.step, run.error) for run in plan(RECIPES, places)
+    ]
+    assert [run.is_stored for run in planned] == [True, False, False]
+
+
+def failure(recipe):
+    ended = record()
+    return FailureRecord(
+        id=recipe.id,
+        recipe=recipe,
+        variant="",
+        error="no memory",
+        machine=ended.machine,
+        versions=ended.versions,
+        finished_at="2025-01-01",
+    )
 
 
 def test_planning_writes_nothing(places):
@@ -66,10 +97,10 @@ def test_the_time_left_follows_from_like_runs(places):
 def test_names_tell_only_what_differs():
     short, long = (small_recipe("linear", f"task.max_length={n}", "seed=7") for n in (30, 40))
     other = small_recipe("local", "model.block=8")
-    assert name(short, [short, long, other]) == ("listops task.max_length=30", "linear", "7")
-    assert name(other, [short, long, other]) == ("listops", "local", "0")
+    assert name_all([short, long, other])[0] == ("listops task.max_length=30", "linear", "7")
+    assert name_all([short, long, other])[2] == ("listops", "local", "0")
     wide = small_recipe("local", "model.block=16")
-    assert name(wide, [wide, other]).mixer == "local model.block=16"
+    assert name_all([wide, other])[0].mixer == "local model.block=16"
 
 
 def test_a_pretraining_counts_until_the_run_has_begun():

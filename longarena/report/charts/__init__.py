@@ -115,7 +115,7 @@ SUITE_CHARTS = ("curves", "minutes", "state", "pairs", "depths", "translation")
 def draw_charts(found: Findings, names: Iterable[str] = CHARTS, suffix: str = "") -> list[Chart]:
     """Draw the charts of some names that the findings suffice for."""
     kinds = {name: CHARTS[name] for name in names}
-    drawn = {name: kind.draw(found) for name, kind in kinds.items()}
+    drawn = {name: kind.draw(found.charted) for name, kind in kinds.items()}
     return [
         Chart(f"{name}{suffix}", kinds[name].title, kinds[name].caption, spec)
         for name, spec in drawn.items()

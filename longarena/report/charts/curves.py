@@ -15,7 +15,7 @@ from statistics import fmean
 
 from longarena.findings.minutes import by_clock
 from longarena.findings.scores import Column, Row, group
-from longarena.records.record import RunRecord
+from longarena.records.summary import Run
 from longarena.report.charts.frame import Frame, Point, Spec, draw_lines
 from longarena.report.findings import Findings
 from longarena.report.formatting import column_name, metric_name, row_name, scores_name
@@ -29,7 +29,7 @@ class CurvePanel:
 
     title: str
     column: Column
-    curves: Sequence[tuple[Row, Sequence[RunRecord]]]
+    curves: Sequence[tuple[Row, Sequence[Run]]]
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,8 @@ def _draw(
     )
 
 
-def _curves(found: Findings, column: Column) -> list[tuple[Row, Sequence[RunRecord]]]:
-    scores = found.scores.scores.items()
-    return [(row, score.runs) for (row, at), score in scores if at == column]
+def _curves(found: Findings, column: Column) -> list[tuple[Row, Sequence[Run]]]:
+    return [(row, score.runs) for row, score in found.scores.by_column[column].items()]
 
 
 def _timed(found: Findings, column: Column) -> list[CurvePanel]:
@@ -103,7 +102,7 @@ def _timed(found: Findings, column: Column) -> list[CurvePanel]:
     ]
 
 
-def mean_curve(runs: Iterable[RunRecord]) -> list[Stage]:
+def mean_curve(runs: Iterable[Run]) -> list[Stage]:
     """Average the curves of several seeds where all have a value, thinned for the page."""
     found: dict[int, list[tuple[float, float]]] = {}
     for run in runs:

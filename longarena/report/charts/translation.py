@@ -12,7 +12,7 @@ from statistics import fmean
 from longarena.findings.changes import setting
 from longarena.findings.published_translation import TRANSLATIONS, PublishedTranslation
 from longarena.findings.scores import Row, group, row_order
-from longarena.records.record import RunRecord
+from longarena.records.summary import Run
 from longarena.report.charts.frame import Frame, Point, Spec, draw_lines
 from longarena.report.findings import Findings
 from longarena.report.formatting import card, row_name, task_title
@@ -25,7 +25,10 @@ SIZES = tuple(f"model.{name}" for name in ("width", "qkv_width", "mlp_width", "d
 
 def draw_translation(found: Findings) -> Spec | None:
     """Draw BLEU over Mult-Adds."""
-    runs = [run for run in found.records.runs if sentence_mult_adds(run) and run.metrics.test]
+    scored = [run for score in found.scores.scores.values() for run in score.runs]
+    # a run with tuned values may stand in two places
+    once = {id(run): run for run in scored if run.metrics.test}.values()
+    runs = [run for run in once if sentence_mult_adds(run)]
     if not runs:
         return None
     ours = group(runs, _panel)
@@ -51,26 +54,26 @@ def draw_translation(found: Findings) -> Spec | None:
     return draw_lines(frame, points)
 
 
-def sentence_mult_adds(run: RunRecord) -> int:
+def sentence_mult_adds(run: Run) -> int:
     """Return the Mult-Adds of a sentence as a record has them; 0 if it has none."""
     kinds = run.metrics.details.get("mult_adds")
     total = kinds.get("total") if isinstance(kinds, dict) else None
     return total if isinstance(total, int) and total > 0 else 0
 
 
-def _panel(run: RunRecord) -> str:
+def _panel(run: Run) -> str:
     """Name what the runs of a panel have in common."""
     _, others = setting(run.recipe, SIZES)
     parts = [task_title(run.recipe.task.name), run.variant.replace(",", ", "), run.recipe.preset]
     return ", ".join(filter(None, [*parts, others]))
 
 
-def _row(run: RunRecord) -> Row:
+def _row(run: Run) -> Row:
     options, _ = setting(run.recipe, SIZES)
     return Row(run.recipe.model.mixer, options)
 
 
-def _lines(panel: int, runs: Iterable[RunRecord]) -> list[Point]:
+def _lines(panel: int, runs: Iterable[Run]) -> list[Point]:
     """Average the seeds of every mechanism at every size."""
     by_size = group(runs, lambda run: (row_name(_row(run)), sentence_mult_adds(run)))
     return [
@@ -84,7 +87,7 @@ def _lines(panel: int, runs: Iterable[RunRecord]) -> list[Point]:
     ]
 
 
-def _is_of(run: RunRecord, published: PublishedTranslation) -> bool:
+def _is_of(run: Run, published: PublishedTranslation) -> bool:
     """Tell whether a run translates what was published about."""
     task = run.recipe.task
     direction = task.options.get("direction", DIRECTION)

@@ -9,6 +9,7 @@ from `tables/`, charts from `charts/`; table.html writes every table.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +27,7 @@ from longarena.report.findings import Findings
 from longarena.report.links import RunLine
 from longarena.report.page.answers import choice_answers, records_answer
 from longarena.report.page.environment import asset, day, environment, machine_line, policy
+from longarena.report.page.run_list import RunList, run_list
 from longarena.report.page.runs import Pages, run_pages, write_run_pages
 from longarena.report.page.samples import Sample, samples
 from longarena.report.page.suites import suite_charts, suite_views, untried
@@ -43,11 +45,14 @@ from longarena.report.tables.counts import session_counts
 from longarena.report.tables.families import family_table
 from longarena.report.tables.kind import COMPARE
 from longarena.report.tables.published import published_tables
-from longarena.report.tables.runs import failure_tables, run_tables
+from longarena.report.tables.runs import failure_tables
 from longarena.report.tables.tuning import tuning_tables
 from longarena.table.table import Table, distinct
 
 Choices = list[tuple[str, str]]
+# what a page has room for: sessions of measurements, choices or ways of tuning, and files
+MOST_SESSIONS = 20
+MOST_NAMED = 200
 COSTS = (speed_table, memory_table, prediction_table, growth_table, limit_table)
 # this chart follows the answer; those of the suites are in their tabs
 PICTURE = "picture"
@@ -65,36 +70,56 @@ def write_page(records: Records, out: Path, refresh_seconds: int | None = None) 
     With `refresh_seconds` the page loads itself again, for a reader who watches a sweep. A record
     that cannot be shown is listed among the unreadable ones, here and in `records`.
     """
-    # the tables first: they take milliseconds, and most of what can go wrong is in them
-    (pages, _), kept = shown(records, _pages_and_tables)
-    index, kept = shown(kept, lambda some: render_findings(Findings.of(some), refresh_seconds))
+    # the tables first: they take less time, and most of what can go wrong is in them
+    content, kept = shown(records, _Content.of)
+
+    def index(some: Records) -> str:
+        return render_content(content if some is kept else _Content.of(some), refresh_seconds)
+
+    page, kept = shown(kept, index)
     records.unreadable.update(kept.unreadable)
-    write_run_pages(pages, out)
+    write_run_pages(content.pages, out)
     path = out / "index.html"
-    write_atomically(path, index)
+    write_atomically(path, page)
     return path
 
 
-def _pages_and_tables(records: Records) -> tuple[Pages, dict[str, object]]:
-    found = Findings.of(records)
-    return run_pages(found.lines), _tables(found)
+@dataclass(frozen=True)
+class _Content:
+    """What records say, what a page shows of it, its tables, and the pages of runs."""
+
+    every: Findings
+    found: Findings
+    tables: dict[str, object]
+    runs: RunList
+    pages: Pages
+
+    @classmethod
+    def of(cls, records: Records) -> "_Content":
+        every = Findings.of(records)
+        found = every.shown
+        tables = _tables(found, every.charted)
+        return cls(every, found, tables, run_list(found), run_pages(found.lines))
 
 
 def render(records: Records) -> str:
     """Return the page of some records, without those of the runs."""
-    return render_findings(Findings.of(records))
+    return render_content(_Content.of(records))
 
 
-def render_findings(found: Findings, refresh_seconds: int | None = None) -> str:
+def render_content(content: _Content, refresh_seconds: int | None = None) -> str:
     """Return the main page."""
-    pictures, charts = draw_charts(found, [PICTURE]), draw_charts(found, OTHER_CHARTS)
-    of_suites, tables = suite_charts(found), _tables(found)
+    every, found, tables, runs = content.every, content.found, content.tables, content.runs
+    pictures, charts = draw_charts(every, [PICTURE]), draw_charts(every, OTHER_CHARTS)
+    of_suites = suite_charts(every.charted)
     drawn = [*pictures, *charts, *(chart for each in of_suites.values() for chart in each)]
     scripts = [*([vega()] if drawn else []), *map(asset, SCRIPTS)]
+    scripts += [asset("run_list.js")] if runs.data else []
     page = environment().get_template("page.html")
     return page.render(
         **_facts(found),
         **tables,
+        runs=runs,
         refresh_seconds=refresh_seconds,
         filters=_filters(found.lines),
         pictures=pictures,
@@ -103,7 +128,11 @@ def render_findings(found: Findings, refresh_seconds: int | None = None) -> str:
         specifications={chart.name: chart.spec for chart in drawn},
         gallery=_gallery(),
         samples=_samples(),
-        unreadable=sorted(found.records.unreadable.items()),
+        unreadable=sorted(found.records.unreadable.items())[:MOST_NAMED],
+        num_unreadable=len(found.records.unreadable),
+        num_sessions=len(found.costs),
+        num_results=len(every.scores.scores),
+        num_results_shown=len(found.scores.scores),
         sections=_sections(found, pictures, charts, tables),
         shown=NUM_OPEN,
         matters=MATTERS,
@@ -113,23 +142,22 @@ def render_findings(found: Findings, refresh_seconds: int | None = None) -> str:
     )
 
 
-def _tables(found: Findings) -> dict[str, object]:
+def _tables(found: Findings, charted: Findings) -> dict[str, object]:
     """Make the tables of every section."""
-    session, suites = beside_session(found), suite_views(found)
+    session, suites = beside_session(found), suite_views(found, charted)
     return {
-        "choices": choice_answers(found),
+        "choices": choice_answers(found)[:MOST_SESSIONS],
         "answer": records_answer(found),
         "suites": suites,
         "untried": untried(suites),
         "failures": failure_tables(found),
-        "tuning": tuning_tables(found),
+        "tuning": tuning_tables(found)[:MOST_SESSIONS],
         "sessions": _sessions(found),
         "families": family_table(found.families),
         "beside_scores": beside_scores(found),
         "beside_costs": beside_costs(session) if session else [],
         "beside_session": session,
         "published": published_tables(found),
-        "runs": run_tables(found),
     }
 
 
@@ -140,12 +168,12 @@ def _sessions(found: Findings) -> list[tuple[CostTable, list[Table]]]:
             *(table for make in COSTS if (table := make(session))),
             *session_counts(session)[-1:],
         ]
-        for session in found.costs
+        for session in found.costs[:MOST_SESSIONS]
     ]
     named = iter(distinct(table for tables in groups for table in tables))
     return [
         (session, [next(named) for _ in tables])
-        for session, tables in zip(found.costs, groups, strict=True)
+        for session, tables in zip(found.costs, groups, strict=False)
     ]
 
 

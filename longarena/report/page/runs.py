@@ -17,11 +17,13 @@ from longarena.findings.changes import command, write
 from longarena.findings.details import conditions, other_levels, scoring, translations
 from longarena.findings.scores import group, place_of
 from longarena.records.record import FailureRecord, RunRecord
-from longarena.report.links import AnyRun, RunLine
+from longarena.records.summary import whole
+from longarena.report.links import RunLine
 from longarena.report.page.curve import Drawing, draw_curve
 from longarena.report.page.environment import environment, policy
 
 Pages = Mapping[str, str]
+WholeRun = RunRecord | FailureRecord
 
 _CONFUSION = TypeAdapter(list[list[int]])
 
@@ -48,9 +50,25 @@ def write_run_pages(pages: Pages, out: Path) -> None:
             write_atomically(path, text)
 
 
+def write_run_page(line: RunLine, lines: Sequence[RunLine], out: Path) -> Path:
+    """Write the page of one run; it leads to those of other seeds that are there already."""
+    alike = [
+        each
+        for each in lines
+        if (each.record.task_name, each.record.mixer) == (line.record.task_name, line.record.mixer)
+        if each is line or (out / each.href).is_file()
+    ]
+    write_run_pages({line.href: render_run(line, siblings(alike))}, out)
+    return out / line.href
+
+
 def siblings(lines: Sequence[RunLine]) -> dict[str, list[RunLine]]:
     """List the seeds of every result by the page of each of its runs."""
-    places = [(place_of(line.record), line) for line in lines if isinstance(line.record, RunRecord)]
+    places = [
+        (place_of(line.record), line)
+        for line in lines
+        if not isinstance(line.record, FailureRecord)
+    ]
     groups = group(places, lambda pair: pair[0]).values()
     ordered = [
         sorted((line for _, line in found), key=lambda line: line.record.recipe.seed)
@@ -61,7 +79,7 @@ def siblings(lines: Sequence[RunLine]) -> dict[str, list[RunLine]]:
 
 def render_run(line: RunLine, seeds: Mapping[str, list[RunLine]]) -> str:
     """Return the page of one run."""
-    record = line.record
+    record = line.record if isinstance(line.record, FailureRecord) else whole(line.record)
     found = changes_of(record.recipe)
     return (
         environment()
@@ -85,7 +103,7 @@ def render_run(line: RunLine, seeds: Mapping[str, list[RunLine]]) -> str:
     )
 
 
-def _curve(record: AnyRun) -> Drawing | None:
+def _curve(record: WholeRun) -> Drawing | None:
     if isinstance(record, FailureRecord):
         return None
     return draw_curve(
@@ -96,7 +114,7 @@ def _curve(record: AnyRun) -> Drawing | None:
     )
 
 
-def _confusion(record: AnyRun) -> Confusion | None:
+def _confusion(record: WholeRun) -> Confusion | None:
     if isinstance(record, FailureRecord) or "confusion" not in record.metrics.details:
         return None
     try:

@@ -30,9 +30,9 @@ class Untried:
     command: str
 
 
-def suite_views(found: Findings) -> list[SuiteView]:
-    """Gather the suites that have results, in their order."""
-    every = races(found.boards)
+def suite_views(found: Findings, charted: Findings) -> list[SuiteView]:
+    """Gather the suites that have results, in their order; the minutes are those of the charts."""
+    every = races(charted.boards)
     timed = list(zip(every, distinct(map(minute_table, every)), strict=True))
     tabled = board_tables(found)
     return [

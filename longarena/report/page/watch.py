@@ -8,40 +8,30 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 from longarena.records.folder import Records, read_records
+from longarena.records.scan import RecordFile, record_files
 from longarena.report.page.page import write_page
 
 POLL_SECONDS = 2.0
 REFRESH_SECONDS = 10
-
-# one state of a folder of records differs from another in its files, their times or their sizes
-State = dict[Path, tuple[int, int]]
+# a look at very many files must not take most of the time
+PATIENCE = 20
 
 
 def watch(
     store: Path, out: Path, wait: Callable[[float], object] = time.sleep
 ) -> Generator[Records, None, None]:
     """Yield the records of every page that was written, until the reader has seen enough."""
-    seen: State | None = None
+    seen: list[RecordFile] | None = None
     try:
         while True:
-            found = state(store)
+            started = time.monotonic()
+            found = record_files(store)
+            looking = time.monotonic() - started
             if found != seen:
                 records = read_records(store)
                 write_page(records, out, REFRESH_SECONDS)
                 yield records
                 seen = found
-            wait(POLL_SECONDS)
+            wait(max(POLL_SECONDS, PATIENCE * looking))
     finally:
         write_page(read_records(store), out)
-
-
-def state(store: Path) -> State:
-    """Look at the file of every record without reading it; skip one that vanishes meanwhile."""
-    found: State = {}
-    for path in store.rglob("*.json"):
-        try:
-            status = path.stat()
-        except FileNotFoundError:
-            continue
-        found[path] = status.st_mtime_ns, status.st_size
-    return found

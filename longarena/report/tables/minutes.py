@@ -18,8 +18,8 @@ SECONDS = 60
 
 
 def minute_tables(found: Findings) -> list[Table]:
-    """Tabulate what was reached after minutes, by board and task."""
-    return distinct(minute_table(race) for race in races(found.boards))
+    """Tabulate what was reached after minutes, by board and task; as far as charts show it."""
+    return distinct(minute_table(race) for race in races(found.charted.boards))
 
 
 def minute_table(race: Race) -> Table:

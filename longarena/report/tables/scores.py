@@ -149,7 +149,13 @@ def _table(found: Findings, layout: _Layout, lines: Sequence[Line], name: str) -
 
 
 def _behind(found: Findings, board: Board, column: ScoreColumn) -> dict[Mechanism, Difference]:
-    """Say by how much the best of a column is better than the other comparable mechanisms."""
+    """Say by how much the best of a column is better than the other comparable mechanisms.
+
+    Of very many results, only those under presets as they are get compared: each column takes a
+    part of a second.
+    """
+    if found.is_large and board.changes:
+        return {}
     return behind(board.scores(column), lambda: found.pairs(board, column))
 
 

@@ -79,7 +79,9 @@ def _in_folders(
     return read_runs(runs, folders, out.progress), answers
 
 
-def _stored(store: Path, wanted: WantedRuns, out: Output) -> tuple[list["ListedRun"], "ReadAnswers"]:
+def _stored(
+    store: Path, wanted: WantedRuns, out: Output
+) -> tuple[list["ListedRun"], "ReadAnswers"]:
     from longarena.records.folder import read_records
 
     records = read_records(existing(store), out.progress)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from longarena.cli.list_runs import NEWEST, WantedRuns, run_rows
+from longarena.cli.list_runs import DAMAGED, NEWEST, WantedRuns, run_rows
 from longarena.cli.output import RUNS, AsJson, Output, Quiet, Runs, StoreFolder
 from longarena.cli.rows import Cell, Row, cell, texts, values
 from longarena.errors import UserError

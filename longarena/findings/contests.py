@@ -26,7 +26,8 @@ from longarena.findings.boards import Board, has_own_data
 from longarena.findings.scores import Column, Row, Score, group
 from longarena.findings.suites import YOURS
 from longarena.findings.ties import Pairs
-from longarena.records.record import RunRecord, is_significant
+from longarena.records.record import is_significant
+from longarena.records.summary import Run
 from longarena.tracks.metric import Metric
 
 # more than this many columns of a suite are too many to choose from
@@ -124,7 +125,7 @@ def average_contest(board: Board, compare: Compare) -> Contest | None:
     return contest if contest and len(contest.entries) > 1 else None
 
 
-def tokens_per_example(run: RunRecord) -> int | None:
+def tokens_per_example(run: Run) -> int | None:
     """Return the tokens of an average training example; None if the run was never timed."""
     speed = run.metrics.steps_per_second
     return round(run.metrics.tokens_per_second / speed / run.recipe.batch_size) if speed else None
@@ -241,5 +242,5 @@ def _why(board: Board, row: Row, column: Column) -> Why | None:
     return "no baseline" if score.parameter_ratio is None else "too large"
 
 
-def _any_run(scores: dict[Row, Score]) -> RunRecord:
+def _any_run(scores: dict[Row, Score]) -> Run:
     return next(iter(scores.values())).runs[0]

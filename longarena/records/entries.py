@@ -116,6 +116,7 @@ def _numbers(record: RunRecord, source: Source) -> Numbers:
         details=Details(short, long, source),
         steps=metrics.steps,
         steps_per_second=metrics.steps_per_second,
+        tokens_per_second=metrics.tokens_per_second,
         parameters=metrics.parameters,
         train_seconds=metrics.train_seconds,
     )

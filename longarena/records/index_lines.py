@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from longarena.records.entries import Content, Entry, Unreadable
@@ -46,7 +47,7 @@ def unpack(lines: Iterator[bytes], root: str) -> dict[str, Entry]:
     metrics = [Metric(**each) for each in json.loads(next(lines))]
     machines = [Machine(**each) for each in json.loads(next(lines))]
     settings = [
-        Setting(*names, metrics[metric], *data) for names, metric, data in json.loads(next(lines))
+        Setting(**{**each, "metric": metrics[each["metric"]]}) for each in json.loads(next(lines))
     ]
     found = {}
     for line in lines:
@@ -72,10 +73,9 @@ def _json(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def _setting(setting: Setting, metrics: Mapping[Metric, int]) -> Line:
-    names = (setting.text, setting.preset, setting.task_name, setting.mixer)
-    data = (setting.variant, setting.fingerprint, setting.is_masked)
-    return [names, metrics[setting.metric], data]
+def _setting(setting: Setting, metrics: Mapping[Metric, int]) -> dict[str, Any]:
+    values = {each.name: getattr(setting, each.name) for each in fields(setting)}
+    return values | {"metric": metrics[setting.metric]}
 
 
 def _line(entry: Entry, settings: Mapping[Setting, int], machines: Mapping[Machine, int]) -> Line:

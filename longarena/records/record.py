@@ -3,7 +3,7 @@
 One JSON file each, written once and atomically. Tables, charts and pages are functions of them.
 """
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 from pydantic import Field, model_validator
 
@@ -151,15 +151,27 @@ class _Named(Options):
         return self.recipe.masking is not None
 
 
+class HasSeconds(Protocol):
+    """What counts the seconds of training."""
+
+    @property
+    def train_seconds(self) -> float:
+        """The seconds of this run alone."""
+
+
 class Timed:
     """The seconds of a run, with those of the one that it began with."""
 
     __slots__ = ()
 
     if TYPE_CHECKING:
-        start: "StartRecord | None"
-        metrics: "RunMetrics"
-        curve: "Curve"
+
+        @property
+        def start(self) -> "StartRecord | None": ...
+        @property
+        def metrics(self) -> "HasSeconds": ...
+        @property
+        def curve(self) -> "Curve": ...
 
     @property
     def start_seconds(self) -> float:

@@ -12,13 +12,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from longarena.errors import UserError
 from longarena.options import Value
 from longarena.recipes.recipe import Recipe
 from longarena.records.parsing import parse_record
-from longarena.records.record import Curve, Record, RunRecord, SplitScore, StartRecord, Status, Timed
+from longarena.records.record import (
+    Curve,
+    Record,
+    RunRecord,
+    SplitScore,
+    StartRecord,
+    Status,
+    Timed,
+)
 from longarena.runtime import Machine
 from longarena.tracks.metric import Metric
 
@@ -137,6 +145,7 @@ class Numbers(NamedTuple):
     details: Details
     steps: int
     steps_per_second: float
+    tokens_per_second: float
     parameters: int
     train_seconds: float
 
@@ -205,6 +214,11 @@ class RunSummary(Timed):
 
 Run = RunRecord | RunSummary
 AnyRecord = Record | RunSummary
+
+
+def is_run(found: object) -> TypeGuard[Run]:
+    """Tell runs from other records."""
+    return isinstance(found, RunRecord | RunSummary)
 
 
 def whole(run: Run) -> RunRecord:

@@ -178,7 +178,9 @@ def test_a_worker_that_is_killed_again_and_again_is_a_failure(run, tmp_path, for
     assert failure.error.startswith("killed by signal 9")
 
 
-def test_a_stopped_sweep_goes_on_and_its_workers_end_when_it_is_killed(tmp_path, sweep, run, forked):
+def test_a_stopped_sweep_goes_on_and_its_workers_end_when_it_is_killed(
+    tmp_path, sweep, run, forked
+):
     process = sweep(*LONG)
     wait_until(lambda: len(logs(tmp_path)) == 2)
     pids = workers(process.pid)

@@ -8,20 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from forked import Forked
 from training.runs import SMALL
 
 SMALL_WORDS = [word for change in SMALL for word in ("--set", change)]
 
 
-def fork(*words, folder, **environment):
-    """Start a command in a process that is forked from this one, which is faster."""
-    return start(*words, folder=folder, kind=Forked, **environment)
-
-
-def start(*words, folder, kind=subprocess.Popen, **environment):
+def start(*words, folder, **environment):
     """Start a command; standard output and error are pipes."""
-    return kind(
+    return subprocess.Popen(
         [sys.executable, "-m", "longarena", *map(str, words)],
         cwd=folder,
         env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,

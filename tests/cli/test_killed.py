@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from cli.commands import SMALL_WORDS, assert_refused, fork
+from cli.commands import SMALL_WORDS, assert_refused, start
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ def exact(output):
 
 
 def test_a_killed_run_started_again_ends_with_the_same_numbers(run, tmp_path):
-    process = fork(*WORDS, folder=tmp_path)
+    process = start(*WORDS, folder=tmp_path)
     wait_for_log(tmp_path, 6)
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -34,7 +34,7 @@ def test_a_killed_run_started_again_ends_with_the_same_numbers(run, tmp_path):
 
 def test_a_second_process_is_refused_while_the_first_trains(run, tmp_path):
     words = ["train", "listops", "linear", *SMALL_WORDS, "--set", "steps=100000"]
-    process = fork(*words, folder=tmp_path)
+    process = start(*words, folder=tmp_path)
     try:
         wait_for_log(tmp_path, 1)
         assert_refused(run(*words), "in use by another process")

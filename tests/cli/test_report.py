@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from cli.commands import fork
+from cli.commands import start
 from report.examples import measure_record, run_record
 
 from longarena.records.folder import write_record
@@ -73,7 +73,7 @@ def test_families_are_listed_with_the_numbers_of_the_store(run, store):
 
 @pytest.mark.slow
 def test_watching_follows_the_store_and_ends_by_ctrl_c_with_a_line(store, tmp_path):
-    process = fork("report", "--store", store, "--watch", folder=tmp_path)
+    process = start("report", "--store", store, "--watch", folder=tmp_path)
     page = tmp_path / "report" / "index.html"
     new = run_record("local", 7)
     try:

@@ -1,23 +1,18 @@
 """Sweeps whose workers are processes: killed, stopped, two at once.
 
-Where only the workers matter, the sweep itself runs in this process, which saves its start. Two
-tests start new processes, as users do; the others fork them.
+Where only the workers matter, the sweep itself runs in this process, which saves its start.
 """
 
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from cli.commands import SMALL_WORDS, fork, start
-from forked import Forked
+from cli.commands import SMALL_WORDS, start
 
 from longarena.records.folder import read_records
 
@@ -45,14 +40,10 @@ def workers(pid):
 
 
 def is_worker(pid):
-    """Whether a process leads a group of its own, which here only workers and fork servers do."""
-    folder = Path(f"/proc/{pid}")
     try:
-        state, _, group = (folder / "stat").read_text().rpartition(")")[2].split()[:3]
-        is_server = b"fork_server" in (folder / "cmdline").read_bytes()
+        return b"longarena.sweep.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
         return False
-    return state != "Z" and group == str(pid) and not is_server
 
 
 def logs(folder, lines=1):
@@ -66,19 +57,12 @@ def records(folder):
 
 
 @pytest.fixture
-def forked(monkeypatch):
-    """Have sweeps fork their workers."""
-    module = SimpleNamespace(Popen=Forked, PIPE=subprocess.PIPE)
-    monkeypatch.setattr(import_module("longarena.sweep.local"), "subprocess", module)
-
-
-@pytest.fixture
 def sweep(tmp_path):
     """Start sweeps; none of them and none of their workers survives the test."""
     started = []
 
-    def begin(*words, by=fork):
-        started.append(by(*words, folder=tmp_path))
+    def begin(*words, **environment):
+        started.append(start(*words, folder=tmp_path, **environment))
         return started[-1]
 
     yield begin
@@ -87,7 +71,7 @@ def sweep(tmp_path):
         process.communicate()
 
 
-def test_a_sweep_trains_all_and_the_same_command_then_has_nothing_to_do(run, tmp_path, forked):
+def test_a_sweep_trains_all_and_the_same_command_then_has_nothing_to_do(run, tmp_path):
     code, output, errors = run(*GRID, "--json", "--quiet")
     assert code == 0, errors
     assert errors == ""
@@ -98,7 +82,7 @@ def test_a_sweep_trains_all_and_the_same_command_then_has_nothing_to_do(run, tmp
     assert len(json.loads(output)["skipped"]) == 2
 
 
-def test_a_tuning_in_processes_chooses_trains_and_says_where_to_look_further(run, tmp_path, forked):
+def test_a_tuning_in_processes_chooses_trains_and_says_where_to_look_further(run, tmp_path):
     words = [*ONE, "--tune", "optimiser.rate=1e30,1e-3", "--halve"]
     code, output, errors = run(*words, "--quiet")
     assert code == 0, errors
@@ -144,7 +128,7 @@ def test_a_run_that_fails_is_recorded_and_the_exit_code_tells(run, tmp_path, own
     assert "Traceback" in said.read_text()
 
 
-def test_a_killed_worker_harms_no_other_and_its_run_goes_on(run, tmp_path, forked):
+def test_a_killed_worker_harms_no_other_and_its_run_goes_on(run, tmp_path):
     def kill_one():
         wait_until(lambda: len(logs(tmp_path)) == 2)
         os.kill(workers(os.getpid())[0], signal.SIGKILL)
@@ -161,7 +145,7 @@ def test_a_killed_worker_harms_no_other_and_its_run_goes_on(run, tmp_path, forke
     assert [run.metrics.steps for run in records(tmp_path).runs] == [300, 300]
 
 
-def test_a_worker_that_is_killed_again_and_again_is_a_failure(run, tmp_path, forked):
+def test_a_worker_that_is_killed_again_and_again_is_a_failure(run, tmp_path):
     def kill_twice():
         for _ in range(2):
             [pid] = wait_until(lambda: workers(os.getpid()))
@@ -178,9 +162,7 @@ def test_a_worker_that_is_killed_again_and_again_is_a_failure(run, tmp_path, for
     assert failure.error.startswith("killed by signal 9")
 
 
-def test_a_stopped_sweep_goes_on_and_its_workers_end_when_it_is_killed(
-    tmp_path, sweep, run, forked
-):
+def test_a_stopped_sweep_goes_on_and_its_workers_end_when_it_is_killed(tmp_path, sweep, run):
     process = sweep(*LONG)
     wait_until(lambda: len(logs(tmp_path)) == 2)
     pids = workers(process.pid)
@@ -208,7 +190,7 @@ def test_a_stopped_sweep_goes_on_and_its_workers_end_when_it_is_killed(
 
 
 def test_a_stop_while_a_worker_still_starts_is_heard_and_no_failure(tmp_path, sweep):
-    process = sweep(*ONE, "--set", "steps=100000", by=start)
+    process = sweep(*ONE, "--set", "steps=100000")
     wait_until(lambda: workers(process.pid))
     assert not logs(tmp_path)
     process.send_signal(signal.SIGINT)
@@ -227,7 +209,7 @@ def _first_step(path):
     return json.loads(path.read_text().splitlines()[0])["step"]
 
 
-def test_two_sweeps_at_once_share_the_work_and_both_end_well(tmp_path, sweep, run, forked):
+def test_two_sweeps_at_once_share_the_work_and_both_end_well(tmp_path, sweep, run):
     words = [*ONE, "--seeds", "2", "--workers", "1", "--json", "--quiet"]
     other = sweep(*words)
     ended = [run(*words), (other.wait(timeout=300), *other.communicate())]

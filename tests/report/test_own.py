@@ -54,7 +54,7 @@ def test_a_score_stands_beside_the_one_of_the_authors(found):
 
 def test_the_page_says_so_too(found):
     template = environment().get_template("suite.html")
-    (view,) = suite_views(found)
+    (view,) = suite_views(found, found)
     section = template.module.suite(view, [], is_first=True)
     assert "not which one is better" in section
     assert "was run in the column to compare with" not in section

@@ -60,7 +60,7 @@ def test_all_runs_are_there_for_the_script_and_the_newest_without_it(records):
     table = re.search(r'<table id="table-newest-runs".*?</table>', page, re.DOTALL)[0]
     assert table.count("<tr") == 1 + NUM_SHOWN
     assert f"the newest {NUM_SHOWN} of {len(records.runs)} runs" in page
-    assert "bytes of this page" in page
+    assert re.search(r"\([\d.]+ [KM]iB of this page\)", page), "it says what this costs"
     assert "longarena report --run ID" in page
 
 

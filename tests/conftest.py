@@ -136,8 +136,9 @@ def pytest_collection():
 
 
 def pytest_runtest_setup(item):
-    """Check no shapes in whole runs, which call again and again what other tests check."""
-    jaxtyping.config.update("jaxtyping_disable", item.get_closest_marker("slow") is not None)
+    """Check no shapes in what calls again and again what other tests check."""
+    marks = {mark.name for mark in item.iter_markers()}
+    jaxtyping.config.update("jaxtyping_disable", not marks.isdisjoint({"slow", "stepping"}))
 
 
 def pytest_collection_modifyitems(config, items):

@@ -14,9 +14,9 @@ import pytest
 REPRESENTATIVES = ("transformer", "bigbird", "routing", "compressive", "lite-transformer")
 
 
-def mark_others(names):
+def mark_others(names, representatives=REPRESENTATIVES):
     """Parametrise by mechanisms; all but the representatives wait for `make test-all`."""
     return [
-        name if name in REPRESENTATIVES else pytest.param(name, marks=pytest.mark.everywhere)
+        name if name in representatives else pytest.param(name, marks=pytest.mark.everywhere)
         for name in names
     ]

@@ -27,6 +27,8 @@ from longarena.errors import UserError
 from longarena.options import Options
 from longarena.records.folder import read_records
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 MEASURING, TRAINING = ROOT / "docs/measuring.md", ROOT / "docs/training.md"
 TUNING, LANGUAGE = ROOT / "docs/tuning.md", ROOT / "docs/language.md"

@@ -83,14 +83,7 @@ def test_the_page_speaks_of_every_mechanism():
     assert claims().keys() == CARDS.keys()
 
 
-# one that is a single graph, and one with breaks
-@pytest.mark.slow
-def test_what_the_page_says_is_so():
-    names = ("transformer", "s5")
-    assert capture(*names) == {name: claims()[name] for name in names}
-
-
 @pytest.mark.slow
 @pytest.mark.everywhere
-def test_what_the_page_says_is_so_everywhere():
+def test_what_the_page_says_is_so():
     assert capture(*CARDS) == claims()

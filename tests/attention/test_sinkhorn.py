@@ -59,6 +59,7 @@ def test_every_head_sorts_in_its_own_way():
     assert not torch.allclose(first, second)
 
 
+@pytest.mark.slow
 def test_the_loss_trains_the_sorting_network():
     mixer = make("sinkhorn", {"block": 8})
     x, mask = tokens(64)
@@ -118,6 +119,7 @@ def questions(number, rng, asking):
     return x.flatten(1, 2), classes.gather(1, named[:, None])[:, 0], named
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("causal", "asking"), [(False, 0), (True, BLOCKS - 1)])
 def test_it_learns_to_sort_where_it_must(causal, asking):
     options = {"block": BLOCK}

@@ -71,6 +71,7 @@ def test_families_are_listed_with_the_numbers_of_the_store(run, store):
     assert rows["performer"]["Speed"] is None
 
 
+@pytest.mark.everywhere
 @pytest.mark.slow
 def test_watching_follows_the_store_and_ends_by_ctrl_c_with_a_line(store, tmp_path):
     process = start("report", "--store", store, "--watch", folder=tmp_path)

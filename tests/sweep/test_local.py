@@ -71,6 +71,7 @@ def sweep(tmp_path):
         process.communicate()
 
 
+@pytest.mark.everywhere
 def test_a_sweep_trains_all_and_the_same_command_then_has_nothing_to_do(run, tmp_path):
     code, output, errors = run(*GRID, "--json", "--quiet")
     assert code == 0, errors
@@ -82,6 +83,7 @@ def test_a_sweep_trains_all_and_the_same_command_then_has_nothing_to_do(run, tmp
     assert len(json.loads(output)["skipped"]) == 2
 
 
+@pytest.mark.everywhere
 def test_a_tuning_in_processes_chooses_trains_and_says_where_to_look_further(run, tmp_path):
     words = [*ONE, "--tune", "optimiser.rate=1e30,1e-3", "--halve"]
     code, output, errors = run(*words, "--quiet")
@@ -189,6 +191,7 @@ def test_a_stopped_sweep_goes_on_and_its_workers_end_when_it_is_killed(tmp_path,
     wait_until(lambda: not any(map(is_worker, pids)), seconds=120)
 
 
+@pytest.mark.everywhere
 def test_a_stop_while_a_worker_still_starts_is_heard_and_no_failure(tmp_path, sweep):
     process = sweep(*ONE, "--set", "steps=100000")
     wait_until(lambda: workers(process.pid))
@@ -221,3 +224,5 @@ def test_two_sweeps_at_once_share_the_work_and_both_end_well(tmp_path, sweep, ru
     assert all(len(r["finished"]) + len(r["skipped"]) == 2 for r in results)
     assert not any(result["failed"] for result in results)
     assert len(records(tmp_path).runs) == 2
+    _, output, _ = run(*words)
+    assert len(json.loads(output)["skipped"]) == 2, "the same command then has nothing to do"

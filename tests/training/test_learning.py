@@ -11,6 +11,8 @@ from longarena.recipes.presets import preset
 from longarena.recipes.recipe import override
 from longarena.training.loop import train
 
+# the plain case, and one with a loss of its own
+LEARNERS = ("transformer", "compressive")
 SHORT_LISTOPS = [
     "task.min_length=5",
     "task.max_length=40",
@@ -36,7 +38,7 @@ def shared_home(tmp_path_factory, own_home, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mixer", mark_others(MIXERS))
+@pytest.mark.parametrize("mixer", mark_others(MIXERS, LEARNERS))
 def test_on_short_listops_it_ends_above_the_level(mixer, tmp_path):
     record = train(small_recipe(mixer, *SHORT_LISTOPS), tmp_path / "runs")
     metrics = record.metrics

@@ -20,6 +20,8 @@ from longarena.training.folder import RunFolder, all_runs, find_run
 from longarena.training.loop import train
 from longarena.training.stop import Interrupted
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def finished(tmp_path):

@@ -6,7 +6,9 @@
     final    the best three, and the yardstick, to the last step and tested once
 
 The number of steps is the greatest multiple of eight that fits, at most that of the preset. Where
-it would fall below a useful least, the slowest mechanisms are left out first.
+it would fall below a quarter of those, mechanisms are left out: slow ones first, and those of
+families with many members, so that many kinds take part. A contest of six or fewer has shorter runs
+instead, down to 200 steps.
 
 Paper:  successive halving: Jamieson & Talwalkar (2016), https://arxiv.org/abs/1502.07943
 Choice: who survives a rung is not known beforehand, so survivors are counted at the mean price of
@@ -15,6 +17,7 @@ Choice: who survives a rung is not known beforehand, so survivors are counted at
 
 import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -28,6 +31,10 @@ RUNGS = (1, 2, 4, PARTS)
 FINALISTS = 3
 # with fewer, the first comparison would be one of starting points
 FEWEST_STEPS = 200
+# of a preset's steps, 1 in so many: with fewer, most mechanisms have hardly begun to learn
+SHARE_OF_STEPS = 4
+# so few entrants are rather trained for shorter than made fewer
+FEW = 6
 # what a process takes before its first step
 START_SECONDS = 4.0
 
@@ -46,11 +53,15 @@ class Price(Options):
 
 @dataclass(frozen=True)
 class Contest:
-    """Who takes part, what each takes, and how many runs go on at a time."""
+    """Who takes part, what each takes, and how many runs go on at a time.
+
+    The yardstick is a family of its own, and so is a mechanism without one.
+    """
 
     prices: Mapping[str, Price]
     workers: int
     yardstick: str = ""
+    families: Mapping[str, str] = field(default_factory=dict)
 
     def seconds(self, steps: int) -> float:
         """Return how long the whole contest may take."""
@@ -79,10 +90,24 @@ class Contest:
             found.append(min(found[-1], kept))
         return found
 
+    @property
+    def least_needed(self) -> str:
+        """The one to leave out first, by its price times the members of its family."""
+        sizes = Counter(map(self._family, self.prices))
+        return max(self.prices, key=lambda name: self.prices[name].step * sizes[self._family(name)])
+
+    def _family(self, name: str) -> str:
+        return name if name == self.yardstick else self.families.get(name, name)
+
     def without(self, name: str) -> "Contest":
         """Return the contest without one mechanism."""
         rest = {other: price for other, price in self.prices.items() if other != name}
-        return Contest(rest, self.workers, self.yardstick)
+        return Contest(rest, self.workers, self.yardstick, self.families)
+
+    def fewest_steps(self, most: int) -> int:
+        """Return how many steps this contest must have, if the preset has `most`."""
+        fewest = most // SHARE_OF_STEPS if len(self.prices) > FEW else 0
+        return min(most, max(FEWEST_STEPS, fewest))
 
 
 @dataclass(frozen=True)
@@ -91,7 +116,7 @@ class Budget:
 
     steps: int
     contest: Contest
-    too_slow: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
 
 
 def rungs_of(steps: int) -> list[int]:
@@ -134,25 +159,18 @@ def steps_within(contest: Contest, seconds: float, most: int) -> int:
 
 
 def plan_budget(contest: Contest, most: int, minutes: float, seconds: float) -> Budget:
-    """Choose the steps for what is left of the minutes; leave out the slowest if it must be."""
-    most, everyone = most - most % PARTS, contest
-    least = min(most, FEWEST_STEPS)
-    left_out: list[str] = []
-    while (steps := steps_within(contest, seconds, most)) < least:
+    """Choose the steps for what is left of the minutes; leave out some if it must be."""
+    most, left_out = most - most % PARTS, {}
+    while (steps := steps_within(contest, seconds, most)) < (least := contest.fewest_steps(most)):
+        needed = minutes_needed(contest, least, minutes, seconds)
         if len(contest.prices) <= 2:
-            needed = minutes_needed(contest, least, minutes, seconds)
             names = " and ".join(contest.prices)
             raise UserError(
                 f"--minutes {minutes:g} is too short: even {names} alone need --minutes {needed}"
             )
-        slowest = max(contest.prices, key=lambda name: contest.prices[name].step)
-        left_out.append(slowest)
-        contest = contest.without(slowest)
-    too_slow = {}
-    for name in left_out:
-        too_slow[name] = minutes_needed(everyone, least, minutes, seconds)
-        everyone = everyone.without(name)
-    return Budget(steps, contest, too_slow)
+        name = contest.least_needed
+        left_out[name], contest = needed, contest.without(name)
+    return Budget(steps, contest, left_out)
 
 
 def minutes_needed(contest: Contest, steps: int, minutes: float, seconds: float) -> int:

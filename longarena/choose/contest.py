@@ -62,7 +62,7 @@ class Contesting:
         """Bring the contest to its end; raise Interrupted if a stop is asked for."""
         plan = self.plan
         metric = metric_of(next(iter(plan.recipes.values())))
-        race = Race.of(plan.runs, plan.steps, metric, YARDSTICK)
+        race = Race.of(plan.runs, plan.steps, metric, YARDSTICK, plan.noise)
         for rung, until in enumerate(rungs_of(plan.steps)[:-1]):
             self._climb(race, rung, until)
         return self._final(race)

@@ -37,7 +37,8 @@ class Plan(Options):
     """Who takes part for how many steps, and why the others do not.
 
     `recipes` are the preset's, with what the user set. `most` are how many could go on after each
-    rung so far, by what was left of the `seconds`.
+    rung so far, by what was left of the `seconds`; `noise` is by how much validations may differ by
+    chance.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Plan(Options):
     measured: dict[str, Measured]
     left_out: dict[str, str]
     seconds: float
+    noise: float
     most: list[int] = Field(default_factory=list)
 
     @property

@@ -109,6 +109,11 @@ def enough(found: Field) -> None:
     )
 
 
+def families(found: Field) -> dict[str, str]:
+    """Return the families of those who enter."""
+    return {name: attention.find(read_name(name)[0]).card.family for name in found.recipes}
+
+
 def question_id(question: Question, found: Field) -> str:
     """Name a question by a digest of what is asked, so that the same command goes on."""
     asked = [

@@ -1,10 +1,11 @@
 """Who goes on: the mechanisms of a contest, what each has scored, and the better half of them.
 
-At the first rung every mechanism is tried with each of the rates, and keeps the best; from then on
-it is that one run. The yardstick goes on to the final however it scores.
+At the first rung every mechanism is tried with each of the rates, and keeps the best, or the
+preset's where none is better beyond `noise`; from then on it is that one run. The yardstick goes on
+to the final however it scores.
 
 Choice: a run is as good as its best validation so far, since those parameters would be tested.
-Choice: of equal ones the first is better; one that has diverged or failed is worse than all.
+Choice: of equal mechanisms the first is better; one that has diverged or failed is worse than all.
 Choice: a mechanism none of whose rates has a score does not go on, nor does the yardstick then.
 """
 
@@ -16,6 +17,9 @@ from longarena.recipes.recipe import Recipe, replace
 from longarena.sweep.tuning import best
 from longarena.tracks.metric import Metric
 from longarena.training.trial import Trial
+
+# where the preset's own rate stands among them
+USUAL = RATES.index(1.0)
 
 
 def candidates(recipe: Recipe) -> list[Recipe]:
@@ -57,14 +61,20 @@ class Race:
     steps: int
     metric: Metric
     yardstick: str = ""
+    noise: float = 0.0
 
     @classmethod
     def of(
-        cls, recipes: Mapping[str, Recipe], steps: int, metric: Metric, yardstick: str = ""
+        cls,
+        recipes: Mapping[str, Recipe],
+        steps: int,
+        metric: Metric,
+        yardstick: str = "",
+        noise: float = 0.0,
     ) -> "Race":
         """Start a contest between mechanisms whose recipes have that many steps."""
         runners = [Runner(name, candidates(recipe)) for name, recipe in recipes.items()]
-        return cls(runners, steps, metric, yardstick)
+        return cls(runners, steps, metric, yardstick, noise)
 
     @property
     def left(self) -> list[Runner]:
@@ -94,10 +104,18 @@ class Race:
     def _note(self, runner: Runner, found: Mapping[str, Trial], until: int) -> None:
         scores = [_score(found.get(recipe.id), until, self.metric) for recipe in runner.trying]
         if runner.kept is None:
-            (place,) = best(scores, 1, self.metric)
+            place = self._best_rate(scores)
             runner.first_scores, runner.kept = scores, runner.candidates[place]
             scores = [scores[place]]
         runner.scores += scores
+
+    def _best_rate(self, scores: Sequence[float | None]) -> int:
+        """Return the place of the best rate, or of the preset's if that may be as good."""
+        (place,) = best(scores, 1, self.metric)
+        found, usual = scores[place], scores[USUAL]
+        if found is None or usual is None or abs(found - usual) > self.noise:
+            return place
+        return USUAL
 
     def _better(self, runners: Sequence[Runner], count: int) -> list[Runner]:
         """Return the best of some runners, and the yardstick whatever it scored."""

@@ -79,18 +79,39 @@ def test_the_slowest_are_left_out_first_and_told_the_minutes_that_they_need():
     budget = plan_budget(contest(prices), 1000, 5, 270)
     assert list(budget.contest.prices) == list("abcd")
     assert budget.steps >= FEWEST_STEPS
-    assert list(budget.too_slow) == ["slower", "slow"]
-    assert budget.too_slow["slower"] > budget.too_slow["slow"] > 5
+    assert list(budget.left_out) == ["slower", "slow"]
+    assert budget.left_out["slower"] > budget.left_out["slow"] > 5
     # with the minutes that were named it does take part
-    minutes = budget.too_slow["slow"]
+    minutes = budget.left_out["slow"]
     rest = {name: price for name, price in prices.items() if name != "slower"}
-    assert not plan_budget(contest(rest), 1000, minutes, 270 * minutes / 5).too_slow
+    assert not plan_budget(contest(rest), 1000, minutes, 270 * minutes / 5).left_out
 
 
-def test_even_the_yardstick_is_left_out_if_it_is_too_slow():
+def test_even_the_yardstick_is_left_out_if_it_is_left_out():
     prices = EQUAL | {"transformer": Price(step=50.0)}
     budget = plan_budget(contest(prices, yardstick="transformer"), 1000, 5, 270)
-    assert list(budget.too_slow) == ["transformer"]
+    assert list(budget.left_out) == ["transformer"]
+
+
+def test_of_many_those_are_left_out_first_whose_family_has_others():
+    prices = {f"wide{i}": Price(step=0.3) for i in range(8)} | {
+        "rare": Price(step=0.4),
+        "transformer": Price(step=0.5),
+    }
+    families = {name: "wide" if name.startswith("wide") else "rare" for name in prices}
+    found = Contest(prices, 1, "transformer", families)
+    budget = plan_budget(found, 2000, 20, 1200)
+    assert budget.steps >= 500, "a quarter of the preset's"
+    assert len(budget.contest.prices) < len(prices)
+    assert {"rare", "transformer"} <= budget.contest.prices.keys()
+
+
+def test_a_few_are_trained_for_shorter_and_all_take_part():
+    six, seven = ({f"m{i}": Price(step=0.3) for i in range(count)} for count in (6, 7))
+    budget = plan_budget(contest(six), 2000, 10, 600)
+    assert FEWEST_STEPS <= budget.steps < 500
+    assert budget.left_out == {}
+    assert len(plan_budget(contest(seven), 2000, 10, 600).contest.prices) == 6
 
 
 def test_two_that_do_not_fit_are_refused_with_the_minutes_that_would_do():

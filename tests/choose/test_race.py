@@ -62,6 +62,15 @@ def test_each_keeps_its_best_rate_and_the_better_half_goes_on():
     assert race.runners[7].reason == "worse than others at step 4"
 
 
+@pytest.mark.parametrize(("score", "place"), [(0.54, 1), (0.56, 2)])
+def test_the_rate_of_the_preset_stays_unless_another_is_better_beyond_noise(score, place):
+    race = Race.of(recipes("a", "b"), 16, ACCURACY, noise=0.05)
+    settle(race, 0, {"a": 0.5, ("a", 2): score, "b": 0.4})
+    kept = race.runners[0]
+    assert kept.kept == kept.candidates[place]
+    assert kept.scores == [0.5 if place == 1 else score]
+
+
 def test_less_is_better_where_the_metric_says_so():
     race = Race.of(recipes(*"abcd"), 16, LOSS)
     assert settle(race, 0, {"a": 4.0, "b": 1.0, "c": 2.0, "d": 3.0}) == ["a"]
@@ -83,10 +92,10 @@ def test_where_time_is_short_fewer_go_on_beside_the_yardstick():
     assert names(race) == ["f", "g", "transformer"]
 
 
-def test_of_equal_ones_the_first_goes_on():
+def test_of_equal_ones_the_first_goes_on_with_the_rate_of_the_preset():
     race = Race.of(recipes(*"abcd"), 16, ACCURACY)
     assert settle(race, 0, dict.fromkeys("abcd", 0.5)) == ["d"]
-    assert race.runners[0].kept == race.runners[0].candidates[0]
+    assert race.runners[0].kept == race.runners[0].candidates[1]
 
 
 def test_who_diverged_or_failed_at_every_rate_is_dropped_even_the_yardstick():

@@ -63,7 +63,9 @@ def test_lengths_labels_and_padding_stay(split):
     found = ShuffledSplit.of(split, Shuffle.of("all"))
     np.testing.assert_array_equal(found.lengths, split.lengths)
     np.testing.assert_array_equal(found.num_tokens, split.num_tokens)
-    for ours, theirs in zip(evaluation_batches(found, 2), evaluation_batches(split, 2), strict=True):
+    for ours, theirs in zip(
+        evaluation_batches(found, 2), evaluation_batches(split, 2), strict=True
+    ):
         assert ours.labels.equal(theirs.labels)
         assert (ours.ids == 0).equal(theirs.ids == 0)
         assert ours.ids.sort().values.equal(theirs.ids.sort().values)

@@ -77,7 +77,8 @@ def test_locality_widens_the_field_and_shuffles_the_tokens_of_five_tasks():
     }
     assert set(map(frozenset, fields.values())) == {frozenset(FIVE)}
     kernels, windows = (
-        [field for mixer, field in fields if mixer == name] for name in ("convolution", "longformer")
+        [field for mixer, field in fields if mixer == name]
+        for name in ("convolution", "longformer")
     )
     assert kernels == windows == sorted(kernels)
     assert ("transformer", None) in fields

@@ -16,14 +16,14 @@ from longarena import Recipe, override
 from longarena.sweeps.cpu import recipe
 
 TASKS = ("listops", "pathfinder", "image", "text", "retrieval")
-RANGES = {
+RANGES: dict[str, list[list[str]]] = {
     "transformer": [[]],
     "convolution": [[f"model.kernel={kernel}"] for kernel in (3, 7, 15, 31, 61)],
     "longformer": [[f"model.window={w}", "model.global_tokens=0"] for w in (2, 6, 14, 30, 60)],
     "local": [[f"model.block={block}"] for block in (4, 16, 64)],
 }
 SHUFFLES = ("all", "across-8", "across-64", "within-8", "within-64")
-SHUFFLED = {"transformer": [], "convolution": ["model.kernel=31"]}
+SHUFFLED: dict[str, list[str]] = {"transformer": [], "convolution": ["model.kernel=31"]}
 
 
 def recipes() -> list[Recipe]:

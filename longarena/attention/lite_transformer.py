@@ -35,7 +35,7 @@ from torch import Tensor, nn
 from longarena.attention.base import Mixer, Place
 from longarena.attention.cards import CARDS
 from longarena.attention.ops.cache import Cache
-from longarena.attention.ops.convolution import Convolving, Kernels, convolve
+from longarena.attention.ops.convolution import Convolving, Kernels, centred, convolve
 from longarena.attention.ops.decoder import Decoder, Token
 from longarena.attention.ops.projection import projection
 from longarena.attention.ops.prompt_decoder import PromptDecoder
@@ -113,9 +113,7 @@ class LiteTransformerOptions(Options):
     @field_validator("kernel")
     @classmethod
     def _has_a_centre(cls, kernel: int | str) -> int | str:
-        if isinstance(kernel, int) and (kernel < 1 or kernel % 2 == 0):
-            raise ValueError(f"a kernel has a centre; choose an odd number, as {abs(kernel) + 1}")
-        return kernel
+        return centred(kernel) if isinstance(kernel, int) else kernel
 
 
 class LiteTransformer(Mixer):

@@ -36,7 +36,7 @@ from torch import Tensor, nn
 
 from longarena.attention.base import Attention, Mixer, Place
 from longarena.attention.cards import CARDS
-from longarena.attention.ops.convolution import Convolving, convolve
+from longarena.attention.ops.convolution import Convolving, centred, convolve
 from longarena.attention.ops.visible import visible_keys
 from longarena.options import Options
 from longarena.shapes import Heads, Mask, Tokens, Values
@@ -58,9 +58,7 @@ class NystromOptions(Options):
     @field_validator("conv")
     @classmethod
     def _has_a_centre(cls, conv: int) -> int:
-        if conv and conv % 2 == 0:
-            raise ValueError(f"a kernel has a centre; choose an odd number, as {conv + 1}")
-        return conv
+        return centred(conv) if conv else conv
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ class TrainedOn(Options):
     data: str
     options: Values
     size: float
+    shuffle: str = ""
     fingerprint: str
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from longarena.attention import check_source
+from longarena.data.shuffle import Shuffle
 from longarena.data.tensors import check_fit
 from longarena.errors import UserError
 from longarena.inference.exported import Exported
@@ -107,9 +108,11 @@ class TrainedModel(nn.Module):
         return self.predict_tokens(rows)
 
     def predict_tokens(self, rows: Sequence[Example]) -> list[Prediction]:
-        """Name the class of encoded examples, cut to the length that the model reads."""
+        """Name the class of encoded examples, which are cut and shuffled as in training."""
         self.check_classifies()
         cut = [tuple(tokens[: self.max_length] for tokens in row) for row in rows]
+        if shuffle := self.config.trained_on.shuffle:
+            cut = [tuple(map(Shuffle.of(shuffle), row)) for row in cut]
         return predict(self.model, cut, self.classes)
 
     def check_classifies(self) -> None:

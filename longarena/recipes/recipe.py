@@ -39,7 +39,8 @@ PRETRAINING = "pretraining"  # the section that only some recipes have
 class TaskChoice(Options):
     """Which task, in which version, under which options, and how much of its data.
 
-    `data` names data that is not the task's own, such as aan-mini.
+    `data` names data that is not the task's own, such as aan-mini. `shuffle` says how the tokens of
+    every example are shuffled, as a control: `all`, `across-64` or `within-64`.
     """
 
     name: str = Field(min_length=1, max_length=MAX_NAME)
@@ -47,6 +48,7 @@ class TaskChoice(Options):
     data: str = Field("", max_length=MAX_NAME)
     options: Values = Field(default_factory=dict)
     size: float = Field(1.0, gt=0, le=1)
+    shuffle: str = Field("", max_length=MAX_NAME)
 
 
 class Optimiser(Options):
@@ -133,7 +135,7 @@ def note_source(recipe: Recipe) -> Recipe:
 def build_task(recipe: Recipe) -> Task:
     """Build the task of a recipe; refuse a recipe that was made for another version of the task."""
     choice = recipe.task
-    task = tasks.build(choice.name, choice.options, choice.size, choice.data)
+    task = tasks.build(choice.name, choice.options, choice.size, choice.data, choice.shuffle)
     if task.card.version != choice.version:
         raise UserError(
             f"the recipe asks for version {choice.version} of {choice.name}, "

@@ -7,6 +7,7 @@ parallel text (docs/data.md).
 
 from collections.abc import Mapping
 
+from longarena.data.shuffle import Shuffle
 from longarena.errors import UserError
 from longarena.loading import load_class
 from longarena.options import parse
@@ -61,8 +62,14 @@ def find(name: str) -> type[Task]:
     return load_class("task", name, Task, TASKS)  # type: ignore[type-abstract]
 
 
-def build(name: str, options: Mapping[str, object], size: float = 1.0, data: str = "") -> Task:
-    """Build a task by name, on its own data or on the data that `data` names.
+def build(
+    name: str,
+    options: Mapping[str, object],
+    size: float = 1.0,
+    data: str = "",
+    shuffle: str = "",
+) -> Task:
+    """Build a task by name, on its own data or on the data that `data` names, perhaps shuffled.
 
     An unknown name or option is refused with the nearest ones.
     """
@@ -70,4 +77,21 @@ def build(name: str, options: Mapping[str, object], size: float = 1.0, data: str
     task = kind(parse(kind.options_type, options, name), size, data)
     if name not in TASKS and task.card.name in TASKS:
         raise UserError(f"{name} calls itself {task.card.name}, as a built-in task does; rename it")
-    return task
+    return _shuffled(task, shuffle) if shuffle else task
+
+
+def _shuffled(task: Task, shuffle: str) -> Task:
+    """Shuffle the tokens of a task; refuse one whose labels are not of whole examples."""
+    name, signature = task.card.name, task.signature
+    if signature.track != "classification":
+        raise UserError(
+            f"{name} is of the track {signature.track}, whose answers depend on places; "
+            "leave out task.shuffle"
+        )
+    block = Shuffle.of(shuffle).block
+    if block >= signature.max_length:
+        raise UserError(
+            f"a block of {block:,} tokens holds all of an example of {name}, which has up to "
+            f"{signature.max_length:,}; choose a smaller one in task.shuffle"
+        )
+    return task.shuffled(shuffle)

@@ -7,12 +7,16 @@ that differs from its default, and the size, so that variants never mix:
     <home>/listops/v1                                      the task itself
     <home>/listops/v1,max_depth=6,max_length=256,size=0.1  a variant of it
     <home>/retrieval/v1,aan-mini                           other data: aan-mini.tar.xz
+
+A variant whose tokens are shuffled (`longarena/data/shuffle.py`) reads the data of the one whose
+tokens are not.
 """
 
 import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,6 +25,7 @@ import platformdirs
 from longarena.data.archive import Source
 from longarena.data.dataset import Chunk, Dataset, DiskTokens, Split
 from longarena.data.download import Download
+from longarena.data.shuffle import Shuffle, ShuffledSplit
 from longarena.errors import UserError
 from longarena.options import Options, parse
 from longarena.tasks.raw_input import RawInput, TokenInput
@@ -58,6 +63,8 @@ class Task(ABC):
     dataset_type: ClassVar[type[Dataset]] = Dataset
     # options under which a generated example is short enough to be shown
     sample_options: ClassVar[Mapping[str, object]] = {}
+    # how the tokens of every example are shuffled; not at all if it is empty
+    shuffle: str = ""
 
     def __init__(self, options: Options, size: float = 1.0, data: str = "") -> None:
         if not 0 < size <= 1:
@@ -120,7 +127,8 @@ class Task(ABC):
         """Return the same task under other options."""
         kind = type(self)
         values = self.options.model_dump() | options
-        return kind(parse(kind.options_type, values, self.card.name), self.size, self.data)
+        other = kind(parse(kind.options_type, values, self.card.name), self.size, self.data)
+        return other.shuffled(self.shuffle)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -134,19 +142,31 @@ class Task(ABC):
         The defaults are left out, so the name stays short and stays the same when an option
         is added later.
         """
+        parts = [self.data] if self.data else []
+        return ",".join([*parts, *(f"{key}={value}" for key, value in self.differences)])
+
+    @property
+    def differences(self) -> list[tuple[str, object]]:
+        """The options, the size and the shuffle that are not the defaults, by their names."""
         changed = self.options.model_dump(exclude_defaults=True)
         changed |= {"size": self.size} if self.size != 1 else {}
-        parts = [self.data] if self.data else []
-        return ",".join([*parts, *(f"{key}={changed[key]}" for key in sorted(changed))])
+        changed |= {"shuffle": self.shuffle} if self.shuffle else {}
+        return sorted(changed.items())
 
     @property
     def stored(self) -> "Task":
         """The task whose data is on disk; it differs where options only say how data is read."""
-        return self
+        return self.shuffled("") if self.shuffle else self
+
+    def shuffled(self, shuffle: str) -> "Task":
+        """Return the same task with its tokens in another order; in their own if it is empty."""
+        other = copy(self)
+        other.shuffle = shuffle
+        return other
 
     def view(self, split: Split) -> Split:
-        """Return what is read of a split on disk; by default all of it."""
-        return split
+        """Return what is read of a split on disk; by default all of it, perhaps shuffled."""
+        return ShuffledSplit.of(split, Shuffle.of(self.shuffle)) if self.shuffle else split
 
     def count(self, chunk: Chunk) -> int:
         """Count what the card's sizes count: what was read, be it examples or bytes of a stream."""
@@ -163,7 +183,7 @@ class Task(ABC):
 
     def named(self, data: str) -> "Task":
         """Return the same task on other data."""
-        return type(self)(self.options, self.size, data)
+        return type(self)(self.options, self.size, data).shuffled(self.shuffle)
 
 
 def default_home() -> Path:

@@ -70,6 +70,7 @@ def _trained_on(recipe: Recipe, fingerprint: str) -> TrainedOn:
         data=choice.data,
         options=choice.options,
         size=choice.size,
+        shuffle=choice.shuffle,
         fingerprint=fingerprint,
     )
 

@@ -27,6 +27,7 @@ STATES = {
     "s4d": (64 * 32, 8),
     "s5": (32, 8),
     "lru": (64, 8),
+    "convolution": (64 * (31 - 1), 4),
 }
 KEPT = {"long-conv": 64, "mega": 64 + 128}
 

@@ -229,6 +229,8 @@ HAND_COUNTS = {
     # for every channel and direction, ten stretches of ten positions from the state
     "s4d": ({"state": 8}, 0, long_convolution() + 2 * D * 10 * 8 * 10),
     "long-conv": ({}, 0, long_convolution()),
+    # a band of 64 + 5 - 1 columns for N tokens, filled up to two blocks; a GLU and a linear map
+    "convolution": ({"kernel": 5}, 0, 3 * N * D**2 + 2 * 64 * (64 + 5 - 1) * D),
     # for every channel and direction, ten stretches of ten positions from four averages
     "mega": (
         {"ema": 4, "z": 8, "chunk": 16},

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from longarena.attention import MIXERS
-from longarena.recipes.recipe import build_task
+from longarena.findings.receptive_field import receptive_field
+from longarena.recipes.recipe import build_task, override
 from longarena.records.folder import read_records
 from longarena.sweep.grid import read_sweep
 from longarena.sweeps import FOLDER
@@ -65,6 +66,31 @@ def test_windows_that_grow_and_shrink_are_as_wide_in_all():
     assert growing == sorted(growing) == shrinking[::-1]
     assert growing != shrinking
     assert sum(growing) == len(growing) * even
+
+
+def test_locality_widens_the_field_and_shuffles_the_tokens_of_five_tasks():
+    recipes = read_sweep("locality", FOLDER)
+    in_order = [recipe for recipe in recipes if not recipe.task.shuffle]
+    fields = {
+        (mixer, field): {r.task.name for r in in_order if field_of(r) == (mixer, field)}
+        for mixer, field in map(field_of, in_order)
+    }
+    assert set(map(frozenset, fields.values())) == {frozenset(FIVE)}
+    kernels, windows = (
+        [field for mixer, field in fields if mixer == name]
+        for name in ("convolution", "longformer")
+    )
+    assert kernels == windows == sorted(kernels)
+    assert ("transformer", None) in fields
+    shuffled = [recipe for recipe in recipes if recipe.task.shuffle]
+    assert {recipe.task.name for recipe in shuffled} == FIVE
+    # each has a run in order to be compared with
+    plain = {recipe.id for recipe in in_order}
+    assert {override(recipe, ["task.shuffle="]).id for recipe in shuffled} <= plain
+
+
+def field_of(recipe):
+    return recipe.model.mixer, receptive_field(recipe.model)
 
 
 def test_translations_are_compared_at_three_sizes_and_one_with_two_seeds():

@@ -35,6 +35,13 @@ class Convolving(nn.Module):
     """A mixer, or a part of one, that weights by distance; its cost is counted as convolution."""
 
 
+def centred(size: int) -> int:
+    """Refuse a kernel whose middle is not a token."""
+    if size < 1 or size % 2 == 0:
+        raise ValueError(f"a kernel has a centre; choose an odd number, as {abs(size) + 1}")
+    return size
+
+
 def band(kernels: Float[Tensor, "*rest block kernel"]) -> Float[Tensor, "*rest block window"]:
     """Write each kernel into a row of zeros, one place further right in every row.
 

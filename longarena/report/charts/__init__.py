@@ -6,6 +6,7 @@ memory     peak memory against length
 generation the time of one more token against the context
 curves     validation scores over the steps of training, mean over seeds
 minutes    the same over the time of training
+fields     scores over the number of tokens that one token can know of
 spans      how far trained models look, task by task
 state      scores against the bytes that generation carries from token to token
 pairs      recall over the number of pairs that are to be kept in mind
@@ -18,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from longarena.report.charts.chart import Chart, ChartKind
 from longarena.report.charts.curves import draw_curves, draw_minutes
 from longarena.report.charts.depths import draw_depths
+from longarena.report.charts.fields import draw_fields
 from longarena.report.charts.generation import draw_generation
 from longarena.report.charts.lengths import draw_memory, draw_speed
 from longarena.report.charts.picture import draw_picture
@@ -69,6 +71,13 @@ CHARTS: Mapping[str, ChartKind] = {
         TRAIN,
         draw_minutes,
     ),
+    "fields": ChartKind(
+        "Scores over the receptive field",
+        "How many tokens one token of the last layer can know of, by the options of the mechanism "
+        "and the number of layers; the axis is logarithmic. What sees everything is a level line.",
+        "longarena sweep locality",
+        draw_fields,
+    ),
     "spans": ChartKind(
         "Required attention span",
         "The mean distance between a query and what it attends to, over heads, layers and "
@@ -109,7 +118,7 @@ CHARTS: Mapping[str, ChartKind] = {
 
 
 # what a suite has of its own; the others are of all records
-SUITE_CHARTS = ("curves", "minutes", "state", "pairs", "depths", "translation")
+SUITE_CHARTS = ("curves", "minutes", "fields", "state", "pairs", "depths", "translation")
 
 
 def draw_charts(found: Findings, names: Iterable[str] = CHARTS, suffix: str = "") -> list[Chart]:

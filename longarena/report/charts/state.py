@@ -8,11 +8,11 @@ Choice: the bytes are those of all layers of the trained model, as its record sa
 Choice: a panel of `pairs` has the runs that differ in the number of pairs alone.
 """
 
-import math
 from collections.abc import Sequence
 
-from longarena.findings.scores import Column, Row, Score, group
+from longarena.findings.scores import Column, Score, group
 from longarena.report.charts.frame import Frame, Point, Spec, draw_dots, draw_lines
+from longarena.report.charts.scored import height, scored
 from longarena.report.findings import Findings
 from longarena.report.formatting import column_name, metric_name, row_name, scores_name
 from longarena.tasks.recall import RecallOptions
@@ -20,12 +20,10 @@ from longarena.tasks.recall import RecallOptions
 RECALL, PAIRS, STATE = "recall", "pairs", "state_bytes"
 THOUSAND = 1000
 
-Found = tuple[Row, Column, Score]
-
 
 def draw_state(found: Findings) -> Spec | None:
     """Draw scores against the bytes of state, a panel per column."""
-    known = [each for each in _scores(found) if _state_bytes(each[2])]
+    known = [each for each in scored(found) if _state_bytes(each[2])]
     columns = list(dict.fromkeys(column for _, column, _ in known))
     if not columns:
         return None
@@ -34,7 +32,7 @@ def draw_state(found: Findings) -> Spec | None:
             "panel": columns.index(column),
             "mixer": row_name(row),
             "x": _state_bytes(score),
-            "y": _height(column, score),
+            "y": height(column, score),
             "area": score.parameters / THOUSAND,
         }
         for row, column, score in known
@@ -68,7 +66,7 @@ def _state_frame(found: Findings, columns: Sequence[Column]) -> Frame:
 
 def draw_pairs(found: Findings) -> Spec | None:
     """Draw recall over the number of pairs, where there are several."""
-    recalled = [each for each in _scores(found) if each[1].task == RECALL]
+    recalled = [each for each in scored(found) if each[1].task == RECALL]
     by_setting = group(recalled, lambda each: _setting(each[1], each[2]))
     panels = {
         name: members
@@ -80,7 +78,7 @@ def draw_pairs(found: Findings) -> Spec | None:
             "panel": number,
             "mixer": row_name(row),
             "x": _num_pairs(score),
-            "y": _height(column, score),
+            "y": height(column, score),
         }
         for number, members in enumerate(panels.values())
         for row, column, score in sorted(members, key=lambda each: _num_pairs(each[2]))
@@ -96,17 +94,6 @@ def draw_pairs(found: Findings) -> Spec | None:
         x_ticks=sorted({int(point["x"]) for point in points}),
     )
     return draw_lines(frame, points)
-
-
-def _scores(found: Findings) -> list[Found]:
-    """List the scores that are numbers."""
-    cells = found.scores.scores.items()
-    known = [(row, column, score) for (row, column), score in cells if score.mean is not None]
-    return [each for each in known if math.isfinite(_height(each[1], each[2]))]
-
-
-def _height(column: Column, score: Score) -> float:
-    return column.metric.scaled(score.mean or 0.0)
 
 
 def _state_bytes(score: Score) -> int:

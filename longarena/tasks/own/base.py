@@ -195,17 +195,15 @@ class OwnData(Task):
 
     def view(self, split: Split) -> Split:
         most, longest = self.options.max_length, int(split.lengths.max(initial=0))
-        if self.size == 1 and longest <= most:
-            return split
-        return Part.of(split, np.flatnonzero(kept(0, len(split), self.size)), most)
+        if self.size != 1 or longest > most:
+            split = Part.of(split, np.flatnonzero(kept(0, len(split), self.size)), most)
+        return super().view(split)
 
     @property
     def variant(self) -> str:
         """How the data is read; names of columns are written so that a folder can have them."""
-        changed = self.options.model_dump(exclude_defaults=True)
-        changed |= {"size": self.size} if self.size != 1 else {}
         parts = [self.data] if self.data else []
-        return ",".join([*parts, *(f"{key}={_plain(changed[key])}" for key in sorted(changed))])
+        return ",".join([*parts, *(f"{key}={_plain(value)}" for key, value in self.differences)])
 
 
 def _plain(value: object) -> str:

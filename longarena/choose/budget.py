@@ -6,7 +6,7 @@
     final    the best three, and the yardstick, to the last step and tested once
 
 The number of steps is the greatest multiple of eight that fits, at most that of the preset. Where
-it would fall below a quarter of those, mechanisms are left out: slow ones first, and those of
+it would fall below half of those, mechanisms are left out: slow ones first, and those of
 families with many members, so that many kinds take part. A contest of six or fewer has shorter runs
 instead, down to 200 steps.
 
@@ -32,7 +32,9 @@ FINALISTS = 3
 # with fewer, the first comparison would be one of starting points
 FEWEST_STEPS = 200
 # of a preset's steps, 1 in so many: with fewer, most mechanisms have hardly begun to learn
-SHARE_OF_STEPS = 4
+SHARE_OF_STEPS = 2
+# the yardstick, which all are compared with, is left out only if it takes as long as four others
+YARDSTICK_SIZE = 0.25
 # so few entrants are rather trained for shorter than made fewer
 FEW = 6
 # what a process takes before its first step
@@ -53,10 +55,7 @@ class Price(Options):
 
 @dataclass(frozen=True)
 class Contest:
-    """Who takes part, what each takes, and how many runs go on at a time.
-
-    The yardstick is a family of its own, and so is a mechanism without one.
-    """
+    """Who takes part, what each takes, and how many runs go on at a time."""
 
     prices: Mapping[str, Price]
     workers: int
@@ -93,11 +92,15 @@ class Contest:
     @property
     def least_needed(self) -> str:
         """The one to leave out first, by its price times the members of its family."""
-        sizes = Counter(map(self._family, self.prices))
-        return max(self.prices, key=lambda name: self.prices[name].step * sizes[self._family(name)])
+        sizes = Counter(self.families.get(name, name) for name in self.prices)
 
-    def _family(self, name: str) -> str:
-        return name if name == self.yardstick else self.families.get(name, name)
+        def weight(name: str) -> float:
+            size = (
+                sizes[self.families.get(name, name)] if name != self.yardstick else YARDSTICK_SIZE
+            )
+            return size * self.prices[name].step
+
+        return max(self.prices, key=weight)
 
     def without(self, name: str) -> "Contest":
         """Return the contest without one mechanism."""

@@ -100,16 +100,24 @@ def test_of_many_those_are_left_out_first_whose_family_has_others():
     }
     families = {name: "wide" if name.startswith("wide") else "rare" for name in prices}
     found = Contest(prices, 1, "transformer", families)
-    budget = plan_budget(found, 2000, 20, 1200)
-    assert budget.steps >= 500, "a quarter of the preset's"
+    budget = plan_budget(found, 2000, 40, 2400)
+    assert budget.steps >= 1000, "half of the preset's"
     assert len(budget.contest.prices) < len(prices)
     assert {"rare", "transformer"} <= budget.contest.prices.keys()
+
+
+@pytest.mark.parametrize(("step", "stays"), [(0.5, True), (50.0, False)])
+def test_the_yardstick_stays_unless_it_takes_as_long_as_many(step, stays):
+    prices = {f"m{i}": Price(step=0.3) for i in range(9)} | {"transformer": Price(step=step)}
+    budget = plan_budget(contest(prices, yardstick="transformer"), 2000, 20, 1200)
+    assert ("transformer" in budget.contest.prices) == stays
+    assert budget.left_out
 
 
 def test_a_few_are_trained_for_shorter_and_all_take_part():
     six, seven = ({f"m{i}": Price(step=0.3) for i in range(count)} for count in (6, 7))
     budget = plan_budget(contest(six), 2000, 10, 600)
-    assert FEWEST_STEPS <= budget.steps < 500
+    assert FEWEST_STEPS <= budget.steps < 1000
     assert budget.left_out == {}
     assert len(plan_budget(contest(seven), 2000, 10, 600).contest.prices) == 6
 

@@ -78,7 +78,8 @@ def show(
 ) -> None:
     """Show examples of a task: as text, or as a sheet of pictures with their labels.
 
-    Of your own data, its card comes first: classes, lengths, copies in several splits.
+    Of your own data, its card comes first: classes, lengths, copies in several splits. Of Text and
+    Retrieval come first what a token is, and how many of them the texts have.
     """
     output = Output(quiet, json)
     task = _task(name, with_columns(assignments, text, label), size, output)

@@ -13,9 +13,8 @@ from functools import cached_property
 from pathlib import Path
 
 from longarena.data.dataset import Dataset, Integers, Split
-from longarena.data.tokens import Tokeniser, read_tokeniser
+from longarena.data.tokens import TOKENISER, Tokeniser, read_tokeniser
 
-TOKENISER = "tokeniser.json"
 SIDES = ("source", "target")
 
 

@@ -1,22 +1,29 @@
-"""Tokenisers: text becomes a row of numbers and comes back exactly as it was.
+"""Tokenisers: text becomes a row of numbers, and numbers become text again.
 
     bytes        one token for each byte of UTF-8, 256 in all; nothing is learned
     byte pairs   the 256 bytes, and the pairs that were most frequent in some texts, joined again
                  and again until there are as many tokens as wanted
+    words        the words and marks that were most frequent in some texts; all others are one
+                 token, the unknown
 
-Nothing is unknown to either of them, and decode(encode(text)) == text for every text. What a model
-writes may be no text: bytes that are no UTF-8 come out as U+FFFD.
+Nothing is unknown to the first two, and decode(encode(text)) == text for every text. What a model
+writes may be no text: bytes that are no UTF-8 come out as U+FFFD. Words come back without the space
+that was between them, and unknown ones do not come back.
 
 Paper:  byte-pair encoding: Sennrich et al. (2016), https://arxiv.org/abs/1508.07909; on bytes:
         Radford et al. (2019), GPT-2, whose rule for the borders of words is used
 Choice: a space is put before a text and taken off again, so that a word is the same token at the
         beginning of a sentence as inside it.
+Choice: a word is a run of letters, digits and underscores; every other mark but space is a token by
+        itself. Capital letters stay, so that all three read the same text.
 Choice: `to_json` writes tokens and merges alone, not the file of the `tokenizers` library, whose
         form changes with its versions; a fingerprint must not.
 """
 
 import json
+import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +36,10 @@ if TYPE_CHECKING:
     from tokenizers.models import BPE
 
 NUM_BYTES = 256
+TOKENISER = "tokeniser.json"  # its file in a dataset
 BORDER = " "
+WORD = re.compile(r"\w+|[^\w\s]")
+UNKNOWN, UNKNOWN_TEXT = 0, "\N{REPLACEMENT CHARACTER}"
 
 
 class Tokeniser(ABC):
@@ -120,6 +130,52 @@ class BytePairs(Tokeniser):
         return _on_bytes(BPE(vocabulary, list(self.merges)))
 
 
+@dataclass(frozen=True)
+class Words(Tokeniser):
+    """Whole words and marks; token 0 is every word that is not among `words`.
+
+    >>> Words(("good", "!")).encode("A good, good film!")
+    [0, 1, 0, 1, 0, 2]
+    """
+
+    words: tuple[str, ...]
+    lower_case: bool = False
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.words) + 1
+
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        find = self._numbers.get
+        found = (WORD.findall(_cased(text, self.lower_case)) for text in texts)
+        # no text has no tokens, but one of spaces has an unknown one
+        return [
+            [find(word, UNKNOWN) for word in words] or [UNKNOWN] * bool(text)
+            for text, words in zip(texts, found, strict=True)
+        ]
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        known = (UNKNOWN_TEXT, *self.words)
+        return " ".join(known[token] for token in tokens if token < len(known))
+
+    def to_json(self) -> str:
+        about = {"kind": "words", "lower_case": self.lower_case, "words": self.words}
+        return json.dumps(about, ensure_ascii=False, separators=(",", ":"))
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {word: number for number, word in enumerate(self.words, UNKNOWN + 1)}
+
+
+def train_words(texts: Iterable[str], vocabulary: int) -> Words:
+    """Learn at most `vocabulary` tokens, the unknown included; of equals the first by name."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(WORD.findall(text))
+    order = sorted(counts, key=lambda word: (-counts[word], word))
+    return Words(tuple(order[: vocabulary - 1]))
+
+
 def train_byte_pairs(texts: Iterable[str], vocabulary: int, lower_case: bool = False) -> BytePairs:
     """Learn at most `vocabulary` tokens from texts; the same texts give the same tokens."""
     from tokenizers.models import BPE  # noqa: PLC0415
@@ -150,6 +206,8 @@ def read_tokeniser(text: str) -> Tokeniser:
     if kind == "byte pairs":
         merges = tuple((left, right) for left, right in about["merges"])
         return BytePairs(tuple(about["tokens"]), merges, lower_case)
+    if kind == "words":
+        return Words(tuple(about["words"]), lower_case)
     raise UserError(f"a tokeniser of the kind {kind!r} is unknown; use a newer longarena")
 
 

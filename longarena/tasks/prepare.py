@@ -128,7 +128,7 @@ def open_prepared(task: Task, home: Path, *, verify: bool = True) -> Dataset:
     if not folder.exists():
         raise UserError(f"{_missing(stored, folder)}{_alternatives(stored, home)}")
     dataset = stored.dataset_type(folder, verify=verify, view=task.view)
-    if dataset.facts | _identity(stored) != dataset.facts:
+    if not _is_meant(stored, dataset.facts):
         raise UserError(
             f"{folder} holds other data than its name says; delete it and prepare again"
         )
@@ -170,12 +170,11 @@ def _name(task: Task) -> str:
 
 def _alternatives(task: Task, home: Path) -> str:
     """Name the data that is prepared for the same options and size."""
-    wanted = _identity(task)
     names = []
     for path in sorted((home / task.card.name).glob("*/dataset.json")):
         facts = _read_facts(path.parent)
         data = facts.get("data")
-        if facts | wanted | {"data": data} == facts:
+        if _is_meant(task, {**facts, "data": task.data}):
             names.append(f"task.data={data or repr('')}")
     return f"; or use what is there: --set {' or '.join(names)}" if names else ""
 
@@ -189,6 +188,18 @@ def _identity(task: Task) -> dict[str, object]:
         "size": task.size,
         "data": task.data,
     }
+
+
+def _is_meant(task: Task, facts: Mapping[str, object]) -> bool:
+    """Tell whether a dataset that says this of itself is the one that a task means.
+
+    An option that it does not name is younger than it, and has its default there.
+    """
+    named, wanted = facts.get("options"), task.options.model_dump(mode="json")
+    known = {*(named if isinstance(named, dict) else {})}
+    known |= {*task.options.model_dump(exclude_defaults=True)}
+    options = {name: value for name, value in wanted.items() if name in known}
+    return facts == {**facts, **_identity(task), "options": options}
 
 
 def _facts(task: Task, origin: str) -> dict[str, object]:

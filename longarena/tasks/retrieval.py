@@ -3,7 +3,8 @@
     label <TAB> id 1 <TAB> id 2 <TAB> text 1 <TAB> text 2
 
 The model compresses each document to one vector without seeing the other; the answer comes from
-the two vectors only. So it must learn what a paper is about.
+the two vectors only. So it must learn what a paper is about. Tokens can be byte pairs or words
+(`tokens.py`).
 
 Data:   ACL Anthology Network pairs of Tay et al. (2021), https://arxiv.org/abs/2011.04006
 Choice: the first `max_length` bytes of each document, 4,000 as in the release.
@@ -17,12 +18,11 @@ from pydantic import Field
 from longarena.data.archive import Source
 from longarena.data.dataset import Chunk, DiskTokens
 from longarena.errors import UserError
-from longarena.options import Options
 from longarena.tasks import release
-from longarena.tasks.base import Task, TaskCard
-from longarena.tasks.raw_input import TextInput
+from longarena.tasks.base import TaskCard
 from longarena.tasks.signature import Signature
-from longarena.tasks.splits import Example, chunks
+from longarena.tasks.splits import Example
+from longarena.tasks.tokens import NAMES, ReadOptions, TokenTask
 
 FILES = {
     "new_aan_pairs.train.tsv": "train",
@@ -33,25 +33,25 @@ LABELS = {b"0": 0, b"0.0": 0, b"1": 1, b"1.0": 1}
 SHOWN = 600
 
 
-class RetrievalOptions(Options):
-    """How much of each document is read."""
+class RetrievalOptions(ReadOptions):
+    """How much of each document is read, and what its tokens are."""
 
     max_length: int = Field(4000, ge=1)
 
 
-class Retrieval(Task):
+class Retrieval(TokenTask):
     """Two-way classification of pairs of papers."""
 
     options_type = RetrievalOptions
     options: RetrievalOptions
-    raw_input = TextInput(columns=("text1", "text2"))
+    columns = ("text1", "text2")
     class_names = ("no citation", "citation")
     download = release.DOWNLOAD
 
     @property
     def signature(self) -> Signature:
         return Signature(
-            vocab_size=257,
+            vocab_size=self.options.vocab_size,
             max_length=self.options.max_length,
             num_sequences=2,
             num_classes=2,
@@ -62,7 +62,7 @@ class Retrieval(Task):
         return TaskCard(
             name="retrieval",
             version=1,
-            title="Retrieval (AAN, bytes)",
+            title=f"Retrieval (AAN, {NAMES[self.options.tokens]})",
             question="Does one of these papers cite the other?",
             sizes={"train": 147_086, "valid": 18_090, "test": 17_437},
             splits="official: new_aan_pairs.{train,eval,test}.tsv",
@@ -71,9 +71,8 @@ class Retrieval(Task):
             citation="Radev et al. (2013), doi:10.1007/s10579-012-9211-2; pairs: arXiv:2011.04006",
         )
 
-    def read(self, source: Source) -> Iterator[tuple[str, Chunk]]:
-        for split, pairs in release.read_tables(source, FILES, self._parse).items():
-            yield from chunks(split, pairs)
+    def read(self, source: Source) -> Iterator[tuple[str, Chunk | bytes]]:
+        yield from self.packed(release.read_tables(source, FILES, self._parse))
 
     def _parse(self, name: str, file: IO[bytes]) -> list[Example]:
         # a paper is in many pairs; kept once, the official 1.5 GB of pairs fit in memory
@@ -84,17 +83,16 @@ class Retrieval(Task):
                 raise UserError(
                     f"{place}: the label {label.decode(errors='replace')!r} is not 0 or 1"
                 )
-            first, second = (text[: self.options.max_length] for text in texts)
+            first, second = (text[: self.options.bytes_read] for text in texts)
             pair = papers.setdefault(first, first), papers.setdefault(second, second)
             pairs.append((pair, LABELS[label]))
         return pairs
 
     def describe(self, sequences: Sequence[DiskTokens], label: int) -> str:
         link = ("no citation between them", "one cites the other")[label]
-        return "\n".join([link, *(_beginning(sequence) for sequence in sequences)])
+        return "\n".join([link, *map(self._beginning, sequences)])
 
-
-def _beginning(document: DiskTokens) -> str:
-    text = document[:SHOWN].tobytes().decode(errors="replace")
-    more = f" ... ({len(document)} bytes)" if len(document) > SHOWN else ""
-    return f"- {text}{more}"
+    def _beginning(self, document: DiskTokens) -> str:
+        is_whole = len(document) <= SHOWN
+        more = "" if is_whole else f" ... ({len(document)} {self.options.unit})"
+        return f"- {self.write(document[:SHOWN])}{more}"

@@ -1,8 +1,9 @@
-"""Text: say whether a film review is positive, read as up to 4,096 single bytes.
+"""Text: say whether a film review is positive, read as up to 4,096 single bytes or other tokens.
 
     aclImdb/{train,test}/{pos,neg}/<id>_<rating>.txt      ratings: neg 1 to 4, pos 7 to 10
 
-A model must compose words, and what they mean together, from these bytes.
+A model must compose words, and what they mean together, from these bytes. To ask what that costs,
+tokens can be byte pairs or words (`tokens.py`).
 
 Data:   Maas et al. (2011), https://ai.stanford.edu/~amaas/data/sentiment/
 Choice: the first `max_length` bytes, markup and all, as in the release; 4,096 instead of its
@@ -21,12 +22,11 @@ from longarena.data.archive import Source
 from longarena.data.dataset import Chunk, DiskTokens
 from longarena.data.download import Download
 from longarena.errors import UserError
-from longarena.options import Options
 from longarena.seeding import numpy_rng
-from longarena.tasks.base import Task, TaskCard
-from longarena.tasks.raw_input import TextInput
+from longarena.tasks.base import TaskCard
 from longarena.tasks.signature import Signature
-from longarena.tasks.splits import Example, chunks, held_out
+from longarena.tasks.splits import Example, held_out
+from longarena.tasks.tokens import NAMES, ReadOptions, TokenTask
 
 LABELS = ("neg", "pos")
 CLASSES = ("negative", "positive")
@@ -35,18 +35,17 @@ RATED = re.compile(r"([0-9]{1,9})_([0-9]{1,2})")
 NEUTRAL = (5, 6)  # ratings that were left out of the set
 
 
-class TextOptions(Options):
-    """How much of a review is read."""
+class TextOptions(ReadOptions):
+    """How much of a review is read, and what its tokens are."""
 
     max_length: int = Field(4096, ge=1)
 
 
-class Text(Task):
+class Text(TokenTask):
     """Two-way classification of film reviews."""
 
     options_type = TextOptions
     options: TextOptions
-    raw_input = TextInput()
     class_names = CLASSES
     download = Download(
         "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
@@ -55,14 +54,17 @@ class Text(Task):
 
     @property
     def signature(self) -> Signature:
-        return Signature(vocab_size=257, max_length=self.options.max_length, num_classes=2)
+        options = self.options
+        return Signature(
+            vocab_size=options.vocab_size, max_length=options.max_length, num_classes=2
+        )
 
     @property
     def card(self) -> TaskCard:
         return TaskCard(
             name="text",
             version=1,
-            title="Text (IMDb, bytes)",
+            title=f"Text (IMDb, {NAMES[self.options.tokens]})",
             question="Is this review positive?",
             sizes={"train": 22_500, "valid": 2_500, "test": 25_000},
             splits="official test; valid: a seeded tenth of each class of the official train",
@@ -71,13 +73,13 @@ class Text(Task):
             citation="Maas et al. (2011), https://aclanthology.org/P11-1015",
         )
 
-    def read(self, source: Source) -> Iterator[tuple[str, Chunk]]:
+    def read(self, source: Source) -> Iterator[tuple[str, Chunk | bytes]]:
         reviews = self._reviews(source)
         labels = np.array([label for _, label in reviews["train"]], np.int64)
         valid = held_out(labels, numpy_rng(self.card.version, "text", "valid"))
-        yield from chunks("train", [reviews["train"][i] for i in np.flatnonzero(~valid)])
-        yield from chunks("valid", [reviews["train"][i] for i in np.flatnonzero(valid)])
-        yield from chunks("test", reviews["test"])
+        parts = {"train": np.flatnonzero(~valid), "valid": np.flatnonzero(valid)}
+        of_train = {name: [reviews["train"][i] for i in at] for name, at in parts.items()}
+        yield from self.packed(of_train | {"test": reviews["test"]})
 
     def _reviews(self, source: Source) -> dict[str, list[Example]]:
         """Read all reviews, sorted by class and number: archives come in any order."""
@@ -85,7 +87,7 @@ class Text(Task):
         for name, file in source.members(lambda name: NAME.fullmatch(name) is not None):
             split, label, number = _meaning(name)
             of_class = found.setdefault((split, label), {})
-            of_class[number] = file.read(self.options.max_length)
+            of_class[number] = file.read(self.options.bytes_read)
         for split in ("train", "test"):
             for label, word in enumerate(LABELS):
                 if (split, label) not in found:
@@ -103,8 +105,7 @@ class Text(Task):
         }
 
     def describe(self, sequences: Sequence[DiskTokens], label: int) -> str:
-        text = sequences[0].tobytes().decode(errors="replace")
-        return f"{CLASSES[label]}:\n{text}"
+        return f"{CLASSES[label]}:\n{self.write(sequences[0])}"
 
 
 def _meaning(name: str) -> tuple[str, int, int]:

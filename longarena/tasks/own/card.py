@@ -44,11 +44,7 @@ class DataCard(Options):
         found = {
             "examples": f"{examples} ({self.splits})",
             "classes": self._balance(),
-            f"lengths in {self.unit}": "; ".join(
-                f"{split} {' / '.join(f'{n:,}' for n in found.values())}"
-                for split, found in self.lengths.items()
-            )
-            + f" ({', '.join(QUANTILES)})",
+            f"lengths in {self.unit}": lengths_line(self.lengths),
             "empty": f"{self.num_empty:,} left out" if self.num_empty else "none",
             "in two splits": ", ".join(f"{where} {n:,}" for where, n in self.copies.items()),
         }
@@ -81,6 +77,15 @@ class DataCard(Options):
             names = ", ".join(unseen[:LISTED])
             found.append(f"{len(unseen):,} classes have no example in train: {names}")
         return found
+
+
+def lengths_line(lengths: Mapping[str, Mapping[str, int]]) -> str:
+    """Write the quantiles of the lengths of each split in one line."""
+    parts = (
+        f"{split} {' / '.join(f'{length:,}' for length in found.values())}"
+        for split, found in lengths.items()
+    )
+    return f"{'; '.join(parts)} ({', '.join(QUANTILES)})"
 
 
 def quantiles(lengths: Integers) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""From what was read to tokens: bytes stay bytes or are joined, values become steps of a scale.
+"""From what was read to tokens: bytes stay bytes or are joined to tokens, values become steps of a scale.
 
     token = round((value - low) / (high - low) * 65,535)      clipped to 0 ... 65,535
 
@@ -9,17 +9,17 @@ eight standard deviations from their mean: one wild value would squeeze all othe
 Choice: 65,536 steps, the most that two bytes hold. Against eight deviations a step is 1/4096 of a
         deviation, far below what noise in training hides; samples of 16 bits lose nothing that was
         heard. Values that are bytes already keep their 256.
-Choice: byte pairs are learned from the training examples alone (`data/tokens.py`).
+Choice: byte pairs and words are learned from the training examples alone (`data/tokens.py`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from longarena.data.dataset import DiskTokens
-from longarena.data.tokens import Tokeniser, train_byte_pairs
+from longarena.data.tokens import TOKENISER, Tokeniser
 from longarena.errors import UserError
 from longarena.tasks.own.item import Item, Sequence
 from longarena.tasks.own.survey import Survey
@@ -27,7 +27,6 @@ from longarena.tasks.raw_input import STEPS, scaled_to_steps
 
 BYTES = 257  # ids of a vocabulary of bytes, with that of padding
 WIDEST = 8  # standard deviations
-TOKENISER = "tokeniser.json"
 
 
 class Encoding(Protocol):
@@ -58,8 +57,8 @@ class AsBytes:
 
 
 @dataclass(frozen=True)
-class AsPairs:
-    """Bytes that often stand together are one token."""
+class AsTokens:
+    """Bytes that often stand together are one token, or words are."""
 
     tokeniser: Tokeniser
 
@@ -74,7 +73,7 @@ class AsPairs:
         return {TOKENISER: self.tokeniser.to_json().encode()}
 
     def encode(self, sequence: Sequence) -> DiskTokens:
-        """Join the bytes of a text."""
+        """Cut a text into tokens."""
         return np.array(self.tokeniser.encode(sequence.tobytes().decode()), np.uint16)
 
 
@@ -116,8 +115,10 @@ def scale_of(found: Survey, name: str) -> AsBytes | Scale:
     return Scale(low, high)
 
 
-def pairs_of(found: Survey, items: Iterable[Item], vocabulary: int) -> AsPairs:
-    """Learn byte pairs from the texts of the training examples."""
+def tokens_of(
+    found: Survey, items: Iterable[Item], learn: Callable[[Iterable[str]], Tokeniser]
+) -> AsTokens:
+    """Learn tokens from the texts of the training examples."""
     kept = (item for item in items if not item.is_empty)
     texts = (
         sequence.tobytes().decode()
@@ -125,4 +126,4 @@ def pairs_of(found: Survey, items: Iterable[Item], vocabulary: int) -> AsPairs:
         if split == 0
         for sequence in item.sequences
     )
-    return AsPairs(train_byte_pairs(texts, vocabulary))
+    return AsTokens(learn(texts))

@@ -17,11 +17,11 @@ from longarena.tasks.own.base import OwnOptions
 from longarena.tasks.own.item import Item
 from longarena.tasks.own.names import SPLIT_NAMES, split_files
 from longarena.tasks.own.rows import FORMATS
-from longarena.tasks.own.tokens import TextData, TokenOptions
+from longarena.tasks.own.tokens import TextData, OwnTokenOptions
 from longarena.tasks.raw_input import TextInput
 
 
-class TableOptions(TokenOptions):
+class TableOptions(OwnTokenOptions):
     """Which columns are read: the text, or two separated by a comma, the label and the split.
 
     Without `header` the first line is an example, and columns are called 1, 2, 3 and so on.

@@ -13,10 +13,10 @@ from longarena.tasks.own.base import OwnOptions
 from longarena.tasks.own.folders import FolderOptions, class_files, read_whole
 from longarena.tasks.own.item import Item
 from longarena.tasks.own.rows import MAX_FIELD
-from longarena.tasks.own.tokens import TextData, TokenOptions
+from longarena.tasks.own.tokens import TextData, OwnTokenOptions
 
 
-class TextsOptions(FolderOptions, TokenOptions):
+class TextsOptions(FolderOptions, OwnTokenOptions):
     """Where the class of a file stands, and what its tokens are."""
 
 

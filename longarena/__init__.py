@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from longarena.choose import choose
     from longarena.inference.trained import load
     from longarena.measure import measure
+    from longarena.recipes.extending import extended
     from longarena.recipes.presets import preset
     from longarena.recipes.pretraining import pretrained
     from longarena.recipes.recipe import Recipe, override, replace
@@ -27,6 +28,7 @@ __all__ = [
     "Recipe",
     "__version__",
     "choose",
+    "extended",
     "load",
     "measure",
     "override",
@@ -45,6 +47,7 @@ export(
         "Recipe": "longarena.recipes.recipe",
         "__version__": "longarena.version",
         "choose": "longarena.choose",
+        "extended": "longarena.recipes.extending",
         "load": "longarena.inference.trained",
         "measure": "longarena.measure",
         "override": "longarena.recipes.recipe",

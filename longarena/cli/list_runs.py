@@ -23,7 +23,7 @@ NEWEST = 100
 MOST_COMPARED = 1000
 DAMAGED = "damaged"
 COLUMNS = (
-    *("run", "task", "mixer", "preset", "seed", "pretraining"),
+    *("run", "task", "mixer", "preset", "seed", "pretraining", "extended"),
     *("state", "step", "steps", "test", "standing", "changed"),
 )
 
@@ -146,6 +146,7 @@ def _names(name: str, recipe: "Recipe") -> Row:
         "preset": cell(recipe.preset),
         "seed": Cell(recipe.seed, str(recipe.seed)),
         "pretraining": _pretraining(recipe),
+        "extended": _extended(recipe),
     }
 
 
@@ -155,6 +156,12 @@ def _pretraining(recipe: "Recipe") -> Cell:
         return cell("itself")
     steps = recipe.pretraining.steps if recipe.pretraining else None
     return Cell(steps, f"{steps:,} steps" if steps else "")
+
+
+def _extended(recipe: "Recipe") -> Cell:
+    """Say from which length the positions of a run were copied."""
+    length = recipe.extension.length if recipe.extension else None
+    return Cell(length, f"from {length:,}" if length else "")
 
 
 def _changed_at(run: "ListedRun") -> str:

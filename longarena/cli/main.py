@@ -12,6 +12,7 @@ from longarena.cli.compare import compare
 from longarena.cli.draw import draw
 from longarena.cli.evaluate import evaluate
 from longarena.cli.export import export, fill
+from longarena.cli.extend import extend
 from longarena.cli.generate import generate
 from longarena.cli.lists import list_
 from longarena.cli.measure import measure
@@ -64,7 +65,7 @@ app.add_typer(data.app, name="data")
 app.add_typer(show.app, name="show")
 app.add_typer(store.app, name="store")
 for command in (
-    *(train, evaluate, predict, generate, translate, sweep, choose, compare),
+    *(train, extend, evaluate, predict, generate, translate, sweep, choose, compare),
     *(measure, span, draw, check),
     *(report, export, fill, tour),
 ):

@@ -155,7 +155,7 @@ def _tell_unfinished(out: Output, folder: "RunFolder") -> None:
 
 
 def _before(folder: "RunFolder", step: int) -> str:
-    """Say how far the pretraining of a run is that has not begun itself."""
+    """Say how far the run is that comes before one that has not begun itself."""
     from longarena.recipes.pretraining import start_of
     from longarena.training.folder import RunFolder
 
@@ -163,7 +163,8 @@ def _before(folder: "RunFolder", step: int) -> str:
     if before is None or step:
         return ""
     there = RunFolder(folder.path.with_name(before.id)).last_step()
-    return f", its pretraining {before.id} at step {there} of {before.steps}"
+    what = "pretraining" if before.masking else "start"
+    return f", its {what} {before.id} at step {there} of {before.steps}"
 
 
 def _facts(

@@ -70,9 +70,6 @@ def train(
     from longarena.recipes.pretraining import apart, pretrained
     from longarena.recipes.recipe import override
     from longarena.runtime import set_up
-    from longarena.training.devices import is_first_process
-    from longarena.training.folder import RunFolder
-    from longarena.training.loop import train as train_recipe
 
     sets = with_columns(assignments, text, label)
     recipe = preset_recipe(task, mixer, preset, seed, options_of(task, sets))
@@ -89,7 +86,33 @@ def train(
         from longarena.measure.budget import check_budget, read_amount
 
         check_budget(recipe, read_amount(max_mult_adds))
-    out, folder = Output(quiet, json), RunFolder.of(runs, recipe)
+    bring(
+        recipe,
+        Output(quiet, json),
+        runs=runs,
+        store=store,
+        devices=devices,
+        tensorboard=log == "tensorboard",
+        again=again,
+    )
+
+
+def bring(
+    recipe: "Recipe",
+    out: Output,
+    *,
+    runs: Path,
+    store: Path | None,
+    devices: int = 1,
+    tensorboard: bool = False,
+    again: bool = False,
+) -> None:
+    """Bring a run to its end, and print what it found."""
+    from longarena.training.devices import is_first_process
+    from longarena.training.folder import RunFolder
+    from longarena.training.loop import train as train_recipe
+
+    folder = RunFolder.of(runs, recipe)
     old = None if again else folder.read_record()
     with when_stopped(f"what was saved is in {folder.path}; the same command goes on from there"):
         record = train_recipe(
@@ -97,7 +120,7 @@ def train(
             runs,
             store=store,
             devices=devices,
-            tensorboard=log == "tensorboard",
+            tensorboard=tensorboard,
             again=again,
             progress=out.progress,
         )

@@ -16,6 +16,7 @@ from functools import cache
 
 from longarena.model.config import ModelConfig
 from longarena.options import Value, read_value
+from longarena.recipes.extending import LENGTHS, continued, recipe_before
 from longarena.recipes.presets import PRESETS, Preset
 from longarena.recipes.pretraining import usual_masking
 from longarena.recipes.recipe import PRETRAINING, Recipe
@@ -27,6 +28,8 @@ NO_SETTING = {"preset", "seed", "model.mixer", "log_every", "checkpoint_every"}
 NOTED = "model.own"
 # the section that only the recipe of a start has
 MASKING = "masking"
+# the section that only the recipe of an extended run has
+EXTENSION = "extension"
 # what `--pretrain` sets
 PRETRAIN = f"{PRETRAINING}.steps"
 
@@ -62,17 +65,30 @@ def flatten(recipe: Recipe) -> dict[str, Value]:
     """List the values of a recipe under the keys that `--set` takes.
 
     Of a pretraining, its steps are listed, 0 if there is none, and what is not usual for the task.
+    Of an extension, what is trained and what was different before are listed.
     """
     flat: dict[str, Value] = {}
-    values = recipe.model_dump(mode="json", exclude=None if recipe.masking else {MASKING})
-    for name, value in (values | {PRETRAINING: _pretraining(recipe)}).items():
+    absent = {EXTENSION} if recipe.masking else {EXTENSION, MASKING}
+    values = recipe.model_dump(mode="json", exclude=absent)
+    values |= {PRETRAINING: _pretraining(recipe)}
+    for name, value in values.items():
         if isinstance(value, dict):
             options = value.pop("options", {})
             flat |= {f"{name}.{key}": inner for key, inner in (value | options).items()}
             flat.pop(NOTED, None)
         else:
             flat[name] = value
-    return flat
+    return flat | _extension(recipe, flat)
+
+
+def _extension(recipe: Recipe, now: Mapping[str, Value]) -> dict[str, Value]:
+    before = recipe_before(recipe)
+    if before is None or recipe.extension is None:
+        return {}
+    then = {key: value for key, value in flatten(before).items() if key not in NO_SETTING}
+    changed = {key: value for key, value in then.items() if now.get(key, ...) != value}
+    about = {"free": recipe.extension.free, "length": recipe.extension.length} | changed
+    return {f"{EXTENSION}.{key}": value for key, value in about.items()}
 
 
 def _pretraining(recipe: Recipe) -> dict[str, Value]:
@@ -89,14 +105,38 @@ def command(recipe: Recipe, machine: Machine | None = None) -> str | None:
 
     On a CPU the last digits depend on the number of threads, so the command names `machine`'s.
     """
+    words = _extend_words(recipe) if recipe.extension else _train_words(recipe)
+    if words is None:
+        return None
+    if machine is not None and machine.accelerator is None:
+        words += ["--threads", str(machine.threads)]
+    return shlex.join(words)
+
+
+def _train_words(recipe: Recipe) -> list[str] | None:
     changed = _changed(recipe)
     if changed is None:
         return None
     words = ["longarena", "train", recipe.task.name, recipe.model.mixer]
-    words += ["--preset", recipe.preset, "--seed", str(recipe.seed), *_sets(changed)]
-    if machine is not None and machine.accelerator is None:
-        words += ["--threads", str(machine.threads)]
-    return shlex.join(words)
+    return [*words, "--preset", recipe.preset, "--seed", str(recipe.seed), *_sets(changed)]
+
+
+def _extend_words(recipe: Recipe) -> list[str] | None:
+    """Write the command that goes on from the run before, which must be there."""
+    before, extension = recipe_before(recipe), recipe.extension
+    if before is None or extension is None:
+        return None
+    options, earlier = recipe.task.options, before.task.options
+    lengths = [options[name] for name in LENGTHS if options.get(name) != earlier.get(name)]
+    if not lengths:
+        return None
+    steps, rate = recipe.steps, recipe.optimiser.rate
+    usual = flatten(continued(before, options, steps, rate))
+    changed = {key: value for key, value in flatten(recipe).items() if usual.get(key, ...) != value}
+    sets = {k: v for k, v in changed.items() if not k.startswith(f"{EXTENSION}.")}
+    words = ["longarena", "extend", before.id, "--length", str(lengths[0])]
+    words += ["--only-positions"] if extension.free == "positions" else []
+    return [*words, "--steps", str(steps), "--rate", f"{rate!r}", *_sets(sets)]
 
 
 def sweep_command(
@@ -123,7 +163,8 @@ def sweep_command(
 def _changed(recipe: Recipe) -> dict[str, Value] | None:
     found = changes(recipe)
     # a start is trained by the command of the run that begins with it
-    is_said = found is not None and not found.removed and recipe.masking is None
+    is_plain = recipe.masking is None and recipe.extension is None
+    is_said = found is not None and not found.removed and is_plain
     return found.changed if found is not None and is_said else None
 
 

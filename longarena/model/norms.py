@@ -80,6 +80,7 @@ class BatchNorm(nn.Module):
 
     running_mean: Tensor
     running_variance: Tensor
+    is_frozen = False  # by its running values in training too, which then stay
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -92,7 +93,7 @@ class BatchNorm(nn.Module):
         # half precision cannot even count the tokens of a batch
         x = x.to(torch.promote_types(x.dtype, torch.float32))
         mean, variance = self.running_mean, self.running_variance
-        if self.training:
+        if self.training and not self.is_frozen:
             moments = moments_of_real(x, mask)
             self._follow(moments)
             mean, variance = moments.mean, moments.variance

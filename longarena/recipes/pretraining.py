@@ -22,6 +22,7 @@ Choice: a start validates four times. The run goes on with the best parameters o
 """
 
 from longarena.errors import UserError
+from longarena.recipes.extending import recipe_before
 from longarena.recipes.masking import Masking
 from longarena.recipes.recipe import PRETRAINING, Recipe, build_task, replace
 from longarena.tasks.base import Task
@@ -61,8 +62,13 @@ def pretrained(recipe: Recipe, steps: int, rate: float | None = None) -> Recipe:
 
 
 def start_of(recipe: Recipe) -> Recipe | None:
-    """Derive the recipe of the run that is trained first; None if there is none."""
+    """Derive the recipe of the run that is trained first; None if there is none.
+
+    A run that was extended begins with the one before, which may have been pretrained in its turn.
+    """
     chosen = recipe.pretraining
+    if recipe.extension is not None:
+        return recipe_before(recipe)
     if chosen is None:
         return None
     steps, schedule = chosen.steps, recipe.schedule

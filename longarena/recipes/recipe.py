@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from longarena import attention, tasks
 from longarena.errors import UserError, unknown
@@ -27,6 +27,7 @@ from longarena.options import (
     parse,
     read_assignments,
 )
+from longarena.recipes.extension import Extension
 from longarena.recipes.masking import Masking, Pretraining
 from longarena.recipes.schedule import Schedule
 from longarena.tasks.base import Task
@@ -83,7 +84,8 @@ class Recipe(Options):
 
     With `pretraining` a run begins with the backbone of another, which is trained first
     (`pretraining.py`). With `masking` a run is such another: it fills in hidden tokens of its
-    inputs instead of answering the task's question.
+    inputs instead of answering the task's question. With `extension` a run goes on from another on
+    longer sequences (`extending.py`).
     """
 
     preset: str
@@ -107,6 +109,14 @@ class Recipe(Options):
     seed: Natural = 0
     pretraining: Pretraining | None = None
     masking: Masking | None = None
+    extension: Extension | None = None
+
+    @model_validator(mode="after")
+    def _extends_a_recipe(self) -> "Recipe":
+        if self.extension is not None:
+            before = self.model_dump(mode="json", exclude={"extension"}) | self.extension.before
+            type(self).model_validate(before)
+        return self
 
     @property
     def id(self) -> str:

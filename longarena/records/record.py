@@ -93,7 +93,11 @@ class Curve(Options):
 
 
 class StartRecord(Options):
-    """The run that another began with: what it cost, and what it scored at its own question."""
+    """The run that another began with: what it cost, and what it scored at its own question.
+
+    `length` is that of its sequences, if the other one only has longer ones; None means that it was
+    a pretraining.
+    """
 
     run: Name
     steps: Natural
@@ -102,13 +106,19 @@ class StartRecord(Options):
     status: Status
     value: float
     level: float
+    length: Positive | None = None
+
+    @property
+    def kind(self) -> str:
+        """What came before, such as `pretraining`."""
+        return f"training at length {self.length:,}" if self.length else "pretraining"
 
     @property
     def words(self) -> str:
         """The start in one line, such as `400 steps of pretraining: recovered 43.1% ...`."""
         write = self.metric.write_with_unit
         return (
-            f"{self.steps:,} steps of pretraining ({self.run}): {self.metric.name} "
+            f"{self.steps:,} steps of {self.kind} ({self.run}): {self.metric.name} "
             f"{write(self.value)} (without a model {write(self.level)})"
         )
 

@@ -203,7 +203,8 @@ def _now(entry: Entry, sweep: Sweep) -> Moment:
     if before is None or now.step:
         return now
     first = moment(RunFolder.of(runs, before), metric_of(before))
-    return Moment(note=f"pretraining {first.step}/{before.steps} {first.note}".rstrip())
+    verb = "pretraining" if before.masking else "first training"
+    return Moment(note=f"{verb} {first.step}/{before.steps} {first.note}".rstrip())
 
 
 def _seconds_left(entry: Entry, sweep: Sweep, now: Moment) -> float | None:

@@ -203,7 +203,7 @@ def _is_starting(recipe: Recipe, running: dict[str, Entry], places: Places) -> b
         return False
     # a worker of this sweep takes a moment to lock what it trains
     others = [start_of(entry.planned.recipe) for entry in running.values()]
-    return before in others or _is_in_use(folder)
+    return before.id in running or before in others or _is_in_use(folder)
 
 
 def _is_in_use(folder: RunFolder) -> bool:

@@ -208,7 +208,7 @@ class Estimates:
         rates = self._rates.get(_kind(recipe))
         last = recipe.steps if until is None else until
         left = max(0, last - step)
-        if recipe.pretraining and step == 0:
+        if recipe.pretraining and step == 0 and recipe.extension is None:
             left += recipe.pretraining.steps
         return left / median(rates) if rates else None
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from longarena.data.dataset import Dataset, Split
 from longarena.data.files import locked, write_atomically
-from longarena.model.model import num_parameters
 from longarena.options import Value
 from longarena.progress import SILENT, Progress
 from longarena.recipes.pretraining import start_of
@@ -31,6 +30,7 @@ from longarena.tasks.base import Task, default_home
 from longarena.tasks.prepare import obtain, open_prepared
 from longarena.tracks.base import Evaluation, Level
 from longarena.training.devices import first_alone, launch
+from longarena.training.extension import LongerStart
 from longarena.training.folder import RunFolder
 from longarena.training.lengths import score_lengths
 from longarena.training.run import Host, Progressed, Run, split_score
@@ -79,22 +79,28 @@ def _bring(
         if record is None:
             # the first process has verified the data; once is enough
             data = prepared or open_prepared(task, default_home(), verify=False)
-            start = bring_start(host, recipe, runs)
+            start = bring_start(host, recipe, runs, store)
             record = _train(Run(host, recipe, task, folder, data, start=start), task, data)
         if store is not None and host.devices.is_global_zero:
             write_record(store, record, folder.read_answers(record))
     return record
 
 
-def bring_start(host: Host, recipe: Recipe, runs: Path) -> Start | None:
+def bring_start(
+    host: Host, recipe: Recipe, runs: Path, store: Path | None = None
+) -> Start | None:
     """Bring the run that a recipe begins with to its end, or read what it found; None if none is.
 
-    Its record stays in its folder: it answers no question of the task, so it is no result.
+    The record of a pretraining stays in its folder: it answers no question of the task, so it is no
+    result.
     """
     before = start_of(recipe)
     if before is None:
         return None
-    start = Start.of(RunFolder.of(runs, before), _bring(host, before, runs, None))
+    folder = RunFolder.of(runs, before)
+    found = _bring(host, before, runs, None if before.masking else store)
+    length = recipe.extension.length if recipe.extension else None
+    start = (LongerStart if length else Start).of(folder, found, length)
     host.progress.say(f"begun with {start.record.words}")
     return start
 
@@ -182,7 +188,7 @@ def _conclude(
         steps_per_second=state.steps_per_second,
         tokens_per_second=state.tokens_per_second,
         peak_resident_bytes=peak_bytes,
-        parameters=num_parameters(run.learner.model),
+        parameters=run.learner.num_parameters,
         padding_share=run.batches.padding_share(),
         train_seconds=state.train_seconds,
         late=late,

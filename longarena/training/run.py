@@ -135,6 +135,8 @@ class Run:
         name = f"{verb} {recipe.task.name} {recipe.model.mixer}"
         batches = one_ahead(self.batches.__getitem__, state.step, last)
         untimed = state.step + UNTIMED_STEPS
+        if recipe.extension and not state.curve_steps and not self._validate():
+            return "diverged"  # what was copied is the first that is scored
         with self.progress.bar(name, recipe.steps, done=state.step) as bar:
             for batch in batches:
                 if state.is_exhausted(recipe.patience):

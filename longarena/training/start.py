@@ -1,10 +1,11 @@
 """The run that another begins with: its backbone, what it cost, and what it scored.
 
-Only the backbone goes on: embedding, positions, layers and the state of their norms. The head is
-new, and so is the optimiser.
+Of a pretraining only the backbone goes on: embedding, positions, layers and the state of their
+norms. The head is new, and so is the optimiser. Where sequences become longer, see `extension.py`.
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 from longarena.data.tensors import check_fit
 from longarena.errors import UserError
@@ -25,9 +26,11 @@ class Start:
     record: StartRecord
 
     @classmethod
-    def of(cls, folder: RunFolder, found: RunRecord) -> "Start":
-        """Begin with a run; refuse one that diverged."""
+    def of(cls, folder: RunFolder, found: RunRecord, length: int | None = None) -> Self:
+        """Begin with a run, whose sequences were of this length; refuse one that diverged."""
         test, metrics = found.metrics.test, found.metrics
+        if test is None and length is not None:
+            raise UserError(f"run {found.id} has diverged, so there is nothing to go on with")
         if test is None:
             rate = found.recipe.optimiser.rate / LOWER
             raise UserError(
@@ -37,11 +40,12 @@ class Start:
         record = StartRecord(
             run=found.id,
             steps=metrics.steps,
-            train_seconds=metrics.train_seconds,
+            train_seconds=found.total_seconds,
             metric=found.metric,
             status=found.status,
             value=test.value,
             level=metrics.level,
+            length=length,
         )
         return cls(folder, record)
 

@@ -8,7 +8,7 @@ from torch.optim import Optimizer
 
 from longarena.attention.own import named, own_kind
 from longarena.data.batches import Batch
-from longarena.model.model import Model
+from longarena.model.model import Model, num_parameters
 from longarena.recipes.recipe import Recipe
 from longarena.recipes.schedule import rate
 from longarena.seeding import seeded
@@ -17,12 +17,16 @@ from longarena.tracks import track_of
 from longarena.tracks.base import Track
 from longarena.tracks.tally import Tally
 from longarena.training.devices import Devices
+from longarena.training.extension import freeze, held_length, hold_positions
 from longarena.training.optimiser import build_optimiser
 
 
 @dataclass(frozen=True)
 class Learner:
-    """A model with everything that trains it; `wrapped` is the model as its devices run it."""
+    """A model with everything that trains it; `wrapped` is the model as its devices run it.
+
+    `num_parameters` counts those that are held still in this run, too.
+    """
 
     recipe: Recipe
     track: Track
@@ -30,17 +34,24 @@ class Learner:
     model: Model
     wrapped: Any
     optimiser: Optimizer
+    num_parameters: int
 
 
 def build_learner(recipe: Recipe, signature: Signature, devices: Devices) -> Learner:
     """Build the model and the optimiser of a recipe on some devices."""
     track = track_of(signature)
     model = track.build(recipe.model, signature, recipe.seed)
+    number, held = num_parameters(model), held_length(recipe)
+    if held:
+        freeze(model, held)
     if recipe.compile:
         # batches differ in length, and a graph per length would never stop compiling
         model.compile(dynamic=True)
-    wrapped, optimiser = devices.setup(model, build_optimiser(model, recipe.optimiser))
-    return Learner(recipe, track, devices, model, wrapped, optimiser)
+    optimiser = build_optimiser(model, recipe.optimiser)
+    if held:
+        hold_positions(optimiser, model, held)
+    wrapped, optimiser = devices.setup(model, optimiser)
+    return Learner(recipe, track, devices, model, wrapped, optimiser, number)
 
 
 def take_step(learner: Learner, batch: Batch, step: int) -> Tally:

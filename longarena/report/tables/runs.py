@@ -79,15 +79,15 @@ def _run(found: Findings, run: Run) -> tuple[Cell, ...]:
     return (
         *_names(found, run),
         Cell(run.status, tone="" if run.status == "finished" else "failed"),
-        Cell(f"{metrics.steps:,}", metrics.steps, note=_pretraining(run)),
+        Cell(f"{metrics.steps:,}", metrics.steps, note=_start(run)),
         _test(run),
         Cell(formatting.digits(metrics.steps_per_second), metrics.steps_per_second),
         Cell(formatting.digits(minutes), minutes),
     )
 
 
-def _pretraining(run: Run) -> str:
-    return f"after {run.start.steps:,} of pretraining" if run.start else ""
+def _start(run: Run) -> str:
+    return f"after {run.start.steps:,} of {run.start.kind}" if run.start else ""
 
 
 def _test(run: Run) -> Cell:

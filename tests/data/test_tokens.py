@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longarena.data.tokens import BytePairs, ByteTokeniser, read_tokeniser, train_byte_pairs
+from longarena.data.tokens import (
+    UNKNOWN,
+    BytePairs,
+    ByteTokeniser,
+    Words,
+    read_tokeniser,
+    train_byte_pairs,
+    train_words,
+)
 from longarena.errors import UserError
 
 TEXTS = [
@@ -25,6 +33,7 @@ ODD = [
     "@@ <s> </s> <unk> [PAD] Ġ Ã",
 ]
 BPE = train_byte_pairs(TEXTS, 400)
+WORDS = train_words(TEXTS, 20)
 TOKENISERS = {"bpe": BPE, "bytes": ByteTokeniser()}
 
 
@@ -88,8 +97,39 @@ def test_lower_case_is_for_reading_only():
     assert ByteTokeniser(lower_case=True).encode("ÖA") == list("öa".encode())
 
 
+def test_words_are_the_most_frequent_and_all_others_are_unknown():
+    # of equals the first by name
+    assert WORDS.words[:8] == (",", ".", "The", "cat", "dög", "runs", "sleeps", "the")
+    assert WORDS.num_tokens == 20
+    assert train_words(["b a b"], 300).words == ("b", "a")
+    comma, cat = (WORDS.encode(word)[0] for word in (",", "cat"))
+    assert WORDS.encode("cat,unheard cat") == [cat, comma, UNKNOWN, cat]
+    assert WORDS.decode([cat, comma, UNKNOWN, cat]) == "cat , \ufffd cat"
+
+
+def test_capital_letters_are_kept_unless_asked_otherwise():
+    assert WORDS.encode("The") != WORDS.encode("the")
+    small = Words(("the",), lower_case=True)
+    assert small.encode("The") == small.encode("the") == [1]
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_every_text_but_an_empty_one_has_words(text):
+    tokens = WORDS.encode(text)
+    assert bool(tokens) == bool(text)
+    assert all(0 <= token < WORDS.num_tokens for token in tokens)
+
+
 @pytest.mark.parametrize(
-    "kept", [BPE, ByteTokeniser(), ByteTokeniser(True), BytePairs(BPE.tokens, BPE.merges, True)]
+    "kept",
+    [
+        BPE,
+        ByteTokeniser(),
+        ByteTokeniser(True),
+        BytePairs(BPE.tokens, BPE.merges, True),
+        WORDS,
+        Words(WORDS.words, True),
+    ],
 )
 def test_a_tokeniser_can_be_written_and_read(kept):
     read = read_tokeniser(kept.to_json())
@@ -98,8 +138,8 @@ def test_a_tokeniser_can_be_written_and_read(kept):
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(UserError, match="kind 'words' is unknown"):
-        read_tokeniser(json.dumps({"kind": "words", "lower_case": False}))
+    with pytest.raises(UserError, match="kind 'pieces' is unknown"):
+        read_tokeniser(json.dumps({"kind": "pieces", "lower_case": False}))
 
 
 def test_what_a_model_writes_is_shown_even_if_it_is_no_text(tokeniser):

@@ -4,6 +4,7 @@ import pytest
 from report.examples import run_record
 
 from longarena.findings.changes import changes, command, setting, sweep_command
+from longarena.recipes.extending import extended
 from longarena.recipes.presets import preset
 from longarena.recipes.pretraining import pretrained, start_of
 from longarena.recipes.recipe import override
@@ -93,3 +94,24 @@ def test_what_is_hidden_in_data_of_the_user_s_is_always_said():
     elsewhere = recipe.model_copy(update={"task": recipe.task.model_copy(update={"name": "m:T"})})
     words = "--set pretraining.share=0.1 --set pretraining.target=token"
     assert command(elsewhere).endswith(words)
+
+
+def test_extended_runs_are_told_apart_from_others_and_by_what_came_before():
+    plain = preset("text", "transformer", "cpu")
+    one = extended(plain, 2048)
+    others = [
+        plain,
+        override(plain, ["task.max_length=2048", "steps=500"]),
+        extended(plain, 2048, only_positions=True),
+        extended(override(plain, ["steps=1000"]), 2048, steps=500),
+        extended(override(plain, ["task.max_length=256"]), 2048),
+    ]
+    words = setting(one)[1]
+    assert "extension.free=all, extension.length=512" in words
+    assert len({words, *(setting(other)[1] for other in others)}) == 6
+    # seeds are of one setting
+    assert setting(extended(override(plain, ["seed=1"]), 2048)) == setting(one)
+    assert command(one) == (
+        f"longarena extend {plain.id} --length 2048 --steps 500 --rate 0.001"
+    )
+    assert sweep_command(one) is None

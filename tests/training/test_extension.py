@@ -11,6 +11,7 @@ from longarena.recipes.pretraining import pretrained, start_of
 from longarena.recipes.recipe import build_task, override
 from longarena.records.folder import read_records
 from longarena.tracks import track_of
+from longarena.training import checkpoint
 from longarena.training.best import read_best
 from longarena.training.evaluate import evaluate_run
 from longarena.training.extension import POSITION, check_extension, copied
@@ -88,8 +89,6 @@ def test_only_new_positions_move_where_only_they_are_free(tmp_path, norm):
     # the last parameters, not the best
     recipe = override(recipe, ["evaluate_every=1", "checkpoint_every=1"])
     record = train(recipe, tmp_path)
-    from longarena.training import checkpoint  # noqa: PLC0415
-
     found = checkpoint.read(RunFolder.of(tmp_path, recipe).checkpoints, 3).tensors
     new = {k.removeprefix("model/"): v for k, v in found.items() if k.startswith("model/")}
     old = tensors(tmp_path, before)

@@ -6,8 +6,8 @@
 Both runs have the same task, model and seed; the second has longer sequences, fewer steps and a
 lower rate. `training/extension.py` copies the weights.
 
-Paper:  Beltagy et al. (2020), Longformer, https://arxiv.org/abs/2004.05150, section 5: from RoBERTa's
-        512 positions to 4,096, with all weights free, or only the positions that are new
+Paper:  Beltagy et al. (2020), Longformer, https://arxiv.org/abs/2004.05150, section 5: from 512
+        positions of RoBERTa to 4,096, with all weights free, or only the positions that are new
 Choice: a quarter of the steps and a tenth of the rate. The paper goes on with a twentieth of
         RoBERTa's rate; its notebook says that a few thousand steps are enough.
 Choice: a run is extended once. From 512 to 4,096 is one step in the paper too.

@@ -1,4 +1,4 @@
-"""What do copied positions cost and gain? Text at 512 bytes, extended to 2,048, and trained at both.
+"""What do copied positions cost and gain? Text at 512 bytes, extended to 2,048, and at both.
 
 One mechanism of each of three families with the `cpu` preset: at 512 bytes; from there on at 2,048,
 with all weights free and with the new positions alone; and at 2,048 from the beginning. A step at

@@ -2,12 +2,12 @@
 
 One mechanism of each of four families on the same beginnings of the same texts with the `cpu`
 preset. A token of a larger vocabulary stands for more bytes, so the same text has fewer of them
-(`LENGTHS`), a step is shorter, and a run takes more of them: as many as the tokens are fewer, and of
-the Transformer, whose time grows faster than the length, as many as were measured. So all take
+(`LENGTHS`), a step is shorter, and a run takes more of them: as many as the tokens are fewer, and
+of the Transformer, whose time grows faster than the length, as many as were measured. So all take
 about the same time; the records have the seconds of each. Repeat it with another seed: --set seed=1
 
-Choice: the lengths are those of 512 bytes by the means of the training splits (docs/tokens.md); what
-        is computed is padded to whole buckets, and steps go by that.
+Choice: the lengths are those of 512 bytes by the means of the training splits (docs/tokens.md).
+        What is computed is padded to whole buckets, and steps go by that.
 Choice: words have the vocabulary of the larger byte pairs, so that both models are of one size.
 """
 

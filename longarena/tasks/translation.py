@@ -22,8 +22,14 @@ from pydantic import Field, model_validator
 
 from longarena.data.archive import Source
 from longarena.data.dataset import TOKEN_TYPES, Chunk, Split, token_type
-from longarena.data.parallel import SIDES, TOKENISER, Parallel, ParallelDataset, text_name
-from longarena.data.tokens import NUM_BYTES, ByteTokeniser, Tokeniser, train_byte_pairs
+from longarena.data.parallel import SIDES, Parallel, ParallelDataset, text_name
+from longarena.data.tokens import (
+    NUM_BYTES,
+    TOKENISER,
+    ByteTokeniser,
+    Tokeniser,
+    train_byte_pairs,
+)
 from longarena.errors import UserError
 from longarena.options import Options
 from longarena.tasks.base import SPLITS, Task

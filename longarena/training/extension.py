@@ -117,14 +117,16 @@ def freeze(model: Model, length: int) -> None:
     model.requires_grad_(False)
     position.requires_grad_(True)
     # the norm of the gradient is that of what can move
-    position.register_hook(lambda grad: torch.cat([torch.zeros_like(grad[:number]), grad[number:]]))
+    position.register_hook(  # type: ignore[no-untyped-call]
+        lambda grad: torch.cat([torch.zeros_like(grad[:number]), grad[number:]])
+    )
     for module in model.modules():
         if isinstance(module, BatchNorm):
             module.is_frozen = True
 
 
 def hold_positions(optimiser: Optimizer, model: Model, length: int) -> None:
-    """Put the first positions back after every step: weight decay needs no gradient to move them."""
+    """Put the first positions back after every step: a decay moves them without a gradient."""
     position, number = _positions(model, length)
     kept = position.detach()[:number].clone()
 

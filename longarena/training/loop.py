@@ -86,9 +86,7 @@ def _bring(
     return record
 
 
-def bring_start(
-    host: Host, recipe: Recipe, runs: Path, store: Path | None = None
-) -> Start | None:
+def bring_start(host: Host, recipe: Recipe, runs: Path, store: Path | None = None) -> Start | None:
     """Bring the run that a recipe begins with to its end, or read what it found; None if none is.
 
     The record of a pretraining stays in its folder: it answers no question of the task, so it is no

@@ -27,9 +27,7 @@ def test_a_run_is_extended_shown_and_listed(trained):
     code, output, _ = trained(*words, "--set", "label_smoothing=0.1")
     assert code == 0
     assert "begun with 4 steps of training at length 40" in output
-    recipe = extended(
-        BEFORE, 100, only_positions=True, steps=2, changes=("label_smoothing=0.1",)
-    )
+    recipe = extended(BEFORE, 100, only_positions=True, steps=2, changes=("label_smoothing=0.1",))
     shown = json.loads(trained("show", "run", recipe.id, "--json")[1])
     assert shown["record"]["start"]["run"] == BEFORE.id
     # the command that is shown makes the same run

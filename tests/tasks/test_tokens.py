@@ -89,13 +89,17 @@ def test_the_vocabulary_is_that_of_the_training_split_alone(tmp_path, options):
     assert "zqx" not in (data.folder / "tokeniser.json").read_text()
     other = folder / "plain"
     other.mkdir()
-    assert task.tokeniser() == read(other, members=members, max_length=9000, **options)[0].tokeniser()
+    assert (
+        task.tokeniser() == read(other, members=members, max_length=9000, **options)[0].tokeniser()
+    )
 
 
 def test_words_are_the_most_frequent_and_each_paper_counts_once(tmp_path):
     # the first paper is in every pair, the others are in one
     rows = [f"{i % 2}\tA\tB{i}\tcommon common\tword{i} rare rare rare" for i in range(400)]
-    members = {f"{AAN}.{split}.tsv": "\n".join(rows).encode() for split in ("train", "eval", "test")}
+    members = {
+        f"{AAN}.{split}.tsv": "\n".join(rows).encode() for split in ("train", "eval", "test")
+    }
     task, _ = read(tmp_path, "retrieval", members, tokens="words", vocabulary=300)
     words = task.tokeniser().words
     assert words[:2] == ("rare", "common")

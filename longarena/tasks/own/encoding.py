@@ -1,4 +1,4 @@
-"""From what was read to tokens: bytes stay bytes or are joined to tokens, values become steps of a scale.
+"""From what was read to tokens: bytes stay bytes or are joined, values become steps of a scale.
 
     token = round((value - low) / (high - low) * 65,535)      clipped to 0 ... 65,535
 

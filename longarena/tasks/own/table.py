@@ -17,7 +17,7 @@ from longarena.tasks.own.base import OwnOptions
 from longarena.tasks.own.item import Item
 from longarena.tasks.own.names import SPLIT_NAMES, split_files
 from longarena.tasks.own.rows import FORMATS
-from longarena.tasks.own.tokens import TextData, OwnTokenOptions
+from longarena.tasks.own.tokens import OwnTokenOptions, TextData
 from longarena.tasks.raw_input import TextInput
 
 

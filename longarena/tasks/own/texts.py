@@ -13,7 +13,7 @@ from longarena.tasks.own.base import OwnOptions
 from longarena.tasks.own.folders import FolderOptions, class_files, read_whole
 from longarena.tasks.own.item import Item
 from longarena.tasks.own.rows import MAX_FIELD
-from longarena.tasks.own.tokens import TextData, OwnTokenOptions
+from longarena.tasks.own.tokens import OwnTokenOptions, TextData
 
 
 class TextsOptions(FolderOptions, OwnTokenOptions):

@@ -46,8 +46,9 @@ class TextData(OwnData):
                 for sequence in item.sequences:
                     sequence.tobytes().decode()
             except UnicodeDecodeError:
+                kind = self.options.tokens
                 raise UserError(
-                    f"{item.place} is not UTF-8; save it so, or leave out tokens={self.options.tokens}"
+                    f"{item.place} is not UTF-8; save it so, or leave out tokens={kind}"
                 ) from None
             yield item
 

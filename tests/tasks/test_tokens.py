@@ -96,7 +96,8 @@ def test_the_vocabulary_is_that_of_the_training_split_alone(tmp_path, options):
 
 def test_words_are_the_most_frequent_and_each_paper_counts_once(tmp_path):
     # the first paper is in every pair, the others are in one
-    rows = [f"{i % 2}\tA\tB{i}\tcommon common\tword{i} rare rare rare" for i in range(400)]
+    often = "common " * 5
+    rows = [f"{i % 2}\tA\tB{i}\t{often}\tword{i} rare rare rare" for i in range(400)]
     members = {
         f"{AAN}.{split}.tsv": "\n".join(rows).encode() for split in ("train", "eval", "test")
     }

@@ -14,7 +14,7 @@ from longarena.tracks import track_of
 from longarena.training import checkpoint
 from longarena.training.best import read_best
 from longarena.training.evaluate import evaluate_run
-from longarena.training.extension import POSITION, check_extension, copied
+from longarena.training.extension import POSITION, check_extension, copied, freeze
 from longarena.training.folder import RunFolder
 from longarena.training.loop import train
 
@@ -180,3 +180,14 @@ def test_a_recipe_gives_back_the_one_before_and_ids_stay_apart():
     seeded = override(BEFORE, ["seed=1"])
     assert recipe_before(override(RECIPE, ["seed=1"])) == seeded
     assert type(RECIPE).model_validate_json(RECIPE.model_dump_json()) == RECIPE
+
+
+def test_only_what_can_move_counts_in_the_norm_of_the_gradient():
+    model = built(RECIPE)
+    freeze(model, OLD)
+    model(torch.ones(1, 1, NEW, dtype=torch.int64)).sum().backward()
+    found = {name for name, parameter in model.named_parameters() if parameter.grad is not None}
+    assert found == {POSITION}
+    grad = model.backbone.embedding.position.grad
+    assert not grad[:OLD].any()
+    assert grad[OLD:NEW].any(dim=1).all()

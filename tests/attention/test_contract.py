@@ -110,7 +110,7 @@ def test_when_causal_it_equals_its_definition(name, options):
         compare_with_definition(mixer, name, options, lengths)
 
 
-@over(QKV_CASES)
+@over_mixers(QKV_CASES)
 def test_with_a_qkv_width_of_its_own_it_equals_its_definition(name, options):
     mixer = make(name, options, qkv_width=QKV_WIDTH)
     compare_with_definition(mixer, name, options, (61, 40, 9))

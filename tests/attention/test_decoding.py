@@ -6,7 +6,7 @@ Every mixer that can be causal is tried, past blocks, segments and windows.
 import pytest
 import torch
 from attention import definitions
-from attention.cases import CAUSAL_CASES, WIDTH, make, maker, over, over_mixers, tokens
+from attention.cases import CAUSAL_CASES, WIDTH, make, maker, over_mixers, tokens
 
 from longarena.attention import MIXERS, build
 from longarena.contract import promises
@@ -20,7 +20,7 @@ def whole(mixer, x):
 
 
 @pytest.mark.stepping
-@over(CAUSAL_CASES)
+@over_mixers(CAUSAL_CASES)
 @torch.no_grad()
 def test_token_by_token_it_gives_what_the_whole_gives(name, options):
     mixer = make(name, options, causal=True)

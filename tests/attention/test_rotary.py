@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 from attention import definitions
-from attention.cases import CASES, CAUSAL_CASES, WIDTH, make, over, over_mixers, tokens
+from attention.cases import CASES, CAUSAL_CASES, WIDTH, make, over_mixers, tokens
 from attention.test_contract import compare_with_definition
 
 from longarena.attention import MIXERS, build, matrix
@@ -28,7 +28,7 @@ REFUSING = sorted({name for name, _ in CASES} - {name for name, _ in ROTARY})
 small_cases = pytest.mark.parametrize(("name", "options"), SMALL, ids=[name for name, _ in SMALL])
 
 
-@over(ROTARY)
+@over_mixers(ROTARY)
 def test_with_rotary_positions_it_equals_its_definition(name, options):
     mixer = make(name, options, rotary=True)
     compare_with_definition(mixer, name, options, (61, 40, 9))

@@ -120,6 +120,7 @@ def test_an_answer_is_announced_and_every_field_has_a_name(open_tables):
     assert page.get_by_role("checkbox", name="It must decode, token by token").count() == 1
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize(
     "address", ["#answer?tokens=-5&speed=9&like=nothing", "#answer?tokens=x", "#%"]
 )

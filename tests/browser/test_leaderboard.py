@@ -47,6 +47,7 @@ def test_a_task_is_chosen_and_the_others_leave_with_their_averages(open_tables):
     assert set(rows.evaluate_all("rows => rows.map((row) => row.dataset.task)")) == {"image"}
 
 
+@pytest.mark.everywhere
 def test_a_family_is_chosen(open_tables):
     page = open_tables(arena())
     choose(page, "family", "kernels")
@@ -66,6 +67,7 @@ def test_what_was_chosen_outlives_a_reload(open_tables):
     assert page.locator("[data-filter=family]").input_value() == ""
 
 
+@pytest.mark.everywhere
 def test_all_comes_back(open_tables):
     page = open_tables(arena())
     before = shown(page, "#table-scores-arena-small td").count()
@@ -89,6 +91,7 @@ def test_the_keyboard_chooses_and_opens_a_run(open_tables):
     page.wait_for_url("**/runs/*.html")
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("selector", ["th > button", "[data-filter=task]", "tbody a", ".box"])
 def test_what_has_the_focus_is_seen(open_tables, selector):
     page = open_tables(arena())
@@ -99,6 +102,7 @@ def test_what_has_the_focus_is_seen(open_tables, selector):
     assert page.evaluate(f"{outline} !== 'none'")
 
 
+@pytest.mark.everywhere
 def test_a_number_leads_to_its_run_and_back(open_tables):
     page = open_tables(arena())
     record = next(r for r in arena().runs if r.recipe.model.mixer == "bigbird")
@@ -115,6 +119,7 @@ def test_a_number_leads_to_its_run_and_back(open_tables):
     assert page.locator("#leaderboard").is_visible()
 
 
+@pytest.mark.everywhere
 def test_what_went_wrong_is_said(open_tables):
     page = open_tables(arena())
     local = page.locator("#table-scores-arena-small tbody tr", has_text="Local Attention").first
@@ -128,6 +133,7 @@ def test_what_went_wrong_is_said(open_tables):
     assert arena().failures[0].error in page.locator("main").inner_text()
 
 
+@pytest.mark.everywhere
 def test_published_numbers_stand_beside_the_official_data_alone(open_tables):
     page = open_tables(arena())
     headings = page.locator("#beside h3").all_inner_texts()
@@ -149,6 +155,7 @@ def run_page(open_tables, records, **options):
     return page
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_word_of_a_run_has_contrast(open_tables, scheme):
     page = run_page(open_tables, arena(), scheme=scheme)
@@ -166,12 +173,14 @@ def test_a_run_and_the_whole_arena_never_scroll_sideways(open_page, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.everywhere
 def test_html_in_a_run_does_nothing_on_its_page(open_tables):
     page = run_page(open_tables, hostile_records())
     assert HOSTILE in page.locator("body").inner_text()
     assert page.locator("img, script").count() == 0
 
 
+@pytest.mark.everywhere
 def test_a_printed_arena_fits_the_sheet_without_filters(open_page):
     sheet = 1032  # A4 across, between its margins
     page = open_page(arena(), width=sheet)
@@ -182,6 +191,7 @@ def test_a_printed_arena_fits_the_sheet_without_filters(open_page):
     assert max(widths) <= sheet
 
 
+@pytest.mark.everywhere
 @pytest.mark.slow
 def test_a_thousand_runs_make_a_page_that_is_small_and_opens_soon(chromium, tmp_path):
     tasks = ("listops", "text", "retrieval", "image", "pathfinder")

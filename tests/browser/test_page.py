@@ -50,6 +50,7 @@ def test_the_leaderboard_shows_the_numbers_of_the_records(open_tables):
     assert cells(page, "#table-scores-arena-quick-free tbody td:nth-child(2) .value") == ["45.0"]
 
 
+@pytest.mark.everywhere
 def test_the_cost_tables_show_speed_and_ratio(open_tables):
     page = open_tables(RECORDS)
     linear = page.locator("#table-speed tbody tr", has_text="Linear Transformer")
@@ -85,6 +86,7 @@ def test_a_click_sorts_and_another_reverses(open_tables):
     assert mechanisms(page) == ["mine:Own", "Linear Transformer", "Transformer"]
 
 
+@pytest.mark.everywhere
 def test_what_is_missing_is_sorted_last_in_either_direction(open_tables):
     page = open_tables(RECORDS)
     button = page.locator("#table-scores-arena-quick thead th").nth(3).locator("button")
@@ -112,6 +114,7 @@ def test_the_first_tab_offers_to_skip_to_the_results(open_tables):
     assert page.evaluate("document.activeElement.textContent") == "Skip to the results"
 
 
+@pytest.mark.everywhere
 def test_links_of_the_contents_lead_to_sections(open_tables):
     page = open_tables(RECORDS)
     targets = page.locator("nav a").evaluate_all("links => links.map((a) => a.hash)")
@@ -147,6 +150,7 @@ def test_every_word_has_contrast(open_page, scheme):
     assert page.evaluate(CONTRASTS) == []
 
 
+@pytest.mark.everywhere
 def test_dark_and_light_differ(open_page):
     colour = "getComputedStyle(document.body).backgroundColor"
     light, dark = (open_page(RECORDS, scheme=scheme) for scheme in ("light", "dark"))
@@ -172,6 +176,7 @@ def test_html_in_records_is_shown_and_does_nothing(open_page):
     assert page.locator("#vg-tooltip-element img").count() == 0
 
 
+@pytest.mark.everywhere
 def test_an_empty_store_opens_too(open_page):
     page = open_page(Records())
     assert "longarena tour" in page.locator("#empty").inner_text()

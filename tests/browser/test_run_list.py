@@ -60,6 +60,7 @@ def test_a_click_sorts_all_runs_not_those_on_the_screen(page):
     assert set(column(page, 3)) <= set(sorted(MIXERS)[:1])
 
 
+@pytest.mark.everywhere
 def test_only_runs_that_have_a_page_are_links(page):
     links_of = page.locator(f"{ROWS} a").all()
     ids = {link.inner_text() for link in links_of}

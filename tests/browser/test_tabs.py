@@ -42,6 +42,7 @@ def test_a_link_into_a_suite_opens_it(open_tables, target):
     assert visible(page) == ["#suite-arena"]
 
 
+@pytest.mark.everywhere
 def test_a_task_that_is_chosen_opens_its_suite(open_tables):
     page = open_tables(RECORDS)
     page.select_option("[data-filter=task]", "recall")

@@ -57,7 +57,16 @@ PAGE = Path(__file__).parents[2] / "docs/papers.md"
 COMMANDS = re.findall(r"^longarena (.+)$", PAGE.read_text(), re.MULTILINE)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    # what is drawn takes long, and other tests draw the same
+    [
+        pytest.param(words, marks=pytest.mark.everywhere)
+        if " all " in words or words.startswith("draw")
+        else words
+        for words in COMMANDS
+    ],
+)
 def test_every_command_of_the_page_on_papers_runs(run, command, tmp_path):
     write_store(tmp_path / "results")
     code, output, errors = run(*command.split())

@@ -41,9 +41,9 @@ def share_of_ties(accuracies, trials=TRIALS, **settings):
     "settings",
     [
         {},
-        {"difficulty": 1.0},
-        {"seeds": 3, "difficulty": 0.3},
-        {"seeds": 3, "luck": 0.03},
+        pytest.param({"difficulty": 1.0}, marks=pytest.mark.everywhere),
+        pytest.param({"seeds": 3, "difficulty": 0.3}, marks=pytest.mark.everywhere),
+        pytest.param({"seeds": 3, "luck": 0.03}, marks=pytest.mark.everywhere),
         {"seeds": 5, "luck": 0.1, "difficulty": 0.2},
     ],
     ids=["independent", "shared examples", "seeds", "seeds differ", "seeds differ much"],

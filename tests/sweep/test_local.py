@@ -117,6 +117,7 @@ def own_sweep(tmp_path):
     sys.modules.pop("unlucky", None)
 
 
+@pytest.mark.everywhere
 def test_a_run_that_fails_is_recorded_and_the_exit_code_tells(run, tmp_path, own_sweep):
     code, output, errors = run("sweep", own_sweep, "--quiet")
     assert code == 1
@@ -147,6 +148,7 @@ def test_a_killed_worker_harms_no_other_and_its_run_goes_on(run, tmp_path):
     assert [run.metrics.steps for run in records(tmp_path).runs] == [300, 300]
 
 
+@pytest.mark.everywhere
 def test_a_worker_that_is_killed_again_and_again_is_a_failure(run, tmp_path):
     def kill_twice():
         for _ in range(2):

@@ -209,5 +209,5 @@ def test_a_thousand_runs_make_a_page_that_is_small_and_opens_soon(chromium, tmp_
     assert page.locator("#table-runs tbody tr").count() == 1000
     assert len(list((tmp_path / "runs").glob("*.html"))) == 1000
     assert path.stat().st_size < 5_000_000
-    assert 0 < seconds < 2
+    assert 0 < seconds < 5
     page.close()

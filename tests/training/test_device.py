@@ -69,7 +69,7 @@ def run(key):
     model = device.take(track.build(recipe.model, asked, recipe.seed).train())
     optimiser = build_optimiser(model, recipe.optimiser)
     there = SingleDevice(torch.device(NAME))
-    learner = Learner(recipe, track, there, model, model, optimiser)
+    learner = Learner(recipe, track, there, model, model, optimiser, num_parameters=0)
     ids = device.like(torch.ones(4, asked.num_sequences, 64, dtype=torch.int64))
     batch = Batch(ids, device.like(torch.zeros(4, dtype=torch.int64)))
     with device.mode, torch.autograd.set_multithreading_enabled(False):

@@ -1,4 +1,5 @@
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -142,10 +143,18 @@ def pytest_runtest_setup(item):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what only `--everywhere` asks for; run the fast tests first."""
+    """Leave out what only `--everywhere` asks for; run the fast tests first.
+
+    Of several workers the last begins with the slow ones, which wait for processes while the others
+    compute.
+    """
     if not config.getoption("everywhere"):
         left_out = [item for item in items if item.get_closest_marker("everywhere")]
         items[:] = [item for item in items if not item.get_closest_marker("everywhere")]
         config.hook.pytest_deselected(items=left_out)
-    # a mistake shows early
-    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    fast = [item for item in items if not item.get_closest_marker("slow")]
+    # each worker is given a part of the list as it stands
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    first = len(items) * (workers - 1) // workers if workers > 1 else len(fast)
+    items[:] = [*fast[:first], *slow, *fast[first:]]

@@ -6,6 +6,7 @@ import typer
 
 from longarena.cli.output import (
     RUNS,
+    Again,
     AsJson,
     Assignments,
     Output,
@@ -36,9 +37,7 @@ def extend(
     rate: Annotated[
         float | None, typer.Option(help="The peak rate, instead of a tenth of the run's.")
     ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Train anew, even if there is a result already.")
-    ] = False,
+    again: Again = False,
     assignments: Assignments = None,
     runs: Runs = RUNS,
     store: StoreFolder = None,

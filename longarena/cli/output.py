@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from longarena.progress import Progress
     from longarena.table.table import Table
 
+Again = Annotated[
+    bool, typer.Option("--again", help="Train anew, even if there is a result already.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
 Assignments = Annotated[

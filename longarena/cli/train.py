@@ -10,6 +10,7 @@ from longarena.cli.card import warning_lines
 from longarena.cli.columns import Label, Text, with_columns
 from longarena.cli.output import (
     RUNS,
+    Again,
     AsJson,
     Assignments,
     Output,
@@ -54,9 +55,7 @@ def train(
     ] = None,
     text: Text = None,
     label: Label = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Train anew, even if there is a result already.")
-    ] = False,
+    again: Again = False,
     assignments: Assignments = None,
     runs: Runs = RUNS,
     store: StoreFolder = None,

@@ -34,10 +34,10 @@ def read_runs(
     files = [RecordFile(os.path.relpath(each.record, runs), stamp(each.record)) for each in folders]
     ended = [file for file in files if file.stamp]
     found = dict(zip(ended, read_contents(runs, ended, progress), strict=True))
-    return [_take(*each, found.get(each[1])) for each in zip(folders, files, strict=True)]
+    return [_take(folder, found.get(file)) for folder, file in zip(folders, files, strict=True)]
 
 
-def _take(folder: RunFolder, file: RecordFile, content: object) -> ListedRun:
+def _take(folder: RunFolder, content: object) -> ListedRun:
     """Take a summary of the very run that the folder is for; look closely at all else."""
     match content:
         case RunSummary(id=folder.path.name, is_mislabelled=False):

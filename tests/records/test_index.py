@@ -7,15 +7,17 @@ import time
 from pathlib import Path
 
 import pytest
+from report.examples import run_record
 from report.many import many_records, write_many
 
 from longarena.errors import UserError
 from longarena.records import folder, index
-from longarena.records.folder import read_records
+from longarena.records.folder import read_records, write_record
 from longarena.records.index import index_path
 from longarena.records.summary import RunSummary, whole
 from longarena.report.findings import Findings
 from longarena.report.tables import TABLES
+from longarena.tracks.metric import Metric
 
 
 @pytest.fixture
@@ -56,6 +58,17 @@ def test_a_summary_gives_back_its_record(store):
         assert run.recipe == record.recipe
         assert run.curve == record.curve
         assert dict(run.metrics.details) == record.metrics.details
+
+
+@pytest.mark.usefixtures("indexed")
+def test_what_is_kept_once_for_many_runs_is_that_of_each(store):
+    loss = Metric(name="loss", title="Loss", unit="", better="less")
+    write_record(store, run_record("linear", 99).model_copy(update={"metric": loss}))
+    for _ in ("made", "used"):
+        runs = read_records(store).runs
+        assert len({run.metric for run in runs}) == 2
+        for name in ("metric", "preset", "task_name", "mixer", "variant", "fingerprint", "machine"):
+            assert [getattr(run, name) for run in runs] == [getattr(whole(r), name) for r in runs]
 
 
 @pytest.mark.usefixtures("indexed")

@@ -137,9 +137,10 @@ def pytest_collection():
 
 
 def pytest_runtest_setup(item):
-    """Check no shapes in what calls again and again what other tests check."""
-    marks = {mark.name for mark in item.iter_markers()}
-    jaxtyping.config.update("jaxtyping_disable", not marks.isdisjoint({"slow", "stepping"}))
+    """Check shapes where much is called once; everywhere that would be a third of the time."""
+    everywhere = item.config.getoption("everywhere") and not item.get_closest_marker("slow")
+    is_checked = everywhere or item.get_closest_marker("shapes")
+    jaxtyping.config.update("jaxtyping_disable", not is_checked)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -29,6 +29,8 @@ from longarena.attention import MIXERS, Attention, build, matrix
 from longarena.contract import promises
 from longarena.errors import UserError
 
+pytestmark = pytest.mark.shapes
+
 LENGTHS = [1, 61, MAX_LENGTH]
 OTHER_LENGTHS = [2, 7, 8, 9, 63, 64, 65]
 

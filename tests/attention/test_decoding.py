@@ -19,7 +19,6 @@ def whole(mixer, x):
     return mixer(x, torch.ones(x.shape[:2], dtype=torch.bool))
 
 
-@pytest.mark.stepping
 @over_mixers(CAUSAL_CASES)
 @torch.no_grad()
 def test_token_by_token_it_gives_what_the_whole_gives(name, options):
@@ -43,12 +42,12 @@ def test_after_a_prompt_it_goes_on_as_if_it_had_stepped(name, options):
         torch.testing.assert_close(torch.cat(parts, dim=1), expected[:, : first + 22])
 
 
-@pytest.mark.stepping
 @over_mixers(CAUSAL_CASES)
 def test_it_carries_as_many_bytes_as_it_says(name, options):
     promises.carries_what_it_says(maker(name, options))
 
 
+@pytest.mark.shapes
 @over_mixers(CAUSAL_CASES)
 @torch.no_grad()
 def test_chosen_rows_go_on_as_if_they_had_been_alone(name, options):
@@ -61,7 +60,6 @@ def test_chosen_rows_go_on_as_if_they_had_been_alone(name, options):
     torch.testing.assert_close(rest, whole(mixer, x)[rows, 37:])
 
 
-@pytest.mark.stepping
 @over_mixers(CAUSAL_CASES)
 @torch.no_grad()
 def test_a_copy_goes_its_own_way(name, options):

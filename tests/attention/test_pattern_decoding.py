@@ -10,8 +10,6 @@ from attention.cases import CAUSAL_CASES, make, over, over_mixers, tokens
 from longarena.attention import build
 from longarena.measure.cost import mult_adds
 
-pytestmark = pytest.mark.stepping
-
 NAMES = [
     *("local", "sparse", "longformer", "synthesizer", "bigbird", "transformer-xl"),
     *("compressive", "image-transformer", "lite-transformer"),

@@ -13,8 +13,6 @@ from longarena.attention import build
 from longarena.attention.ops.decoder import Decoder
 from longarena.errors import UserError
 
-pytestmark = pytest.mark.stepping
-
 # numbers carried at width 64, in 2 heads of 32, and how many bytes each has
 STATES = {
     "linear": (2 * 32 * 33, 4),

@@ -9,7 +9,7 @@ from cli.commands import SMALL_WORDS, assert_refused, start
 
 pytestmark = pytest.mark.slow
 
-WORDS = ["train", "listops", "linear", *SMALL_WORDS, "--set", "steps=40", "--quiet", "--json"]
+WORDS = ["train", "listops", "linear", *SMALL_WORDS, "--set", "steps=60", "--quiet", "--json"]
 
 
 def exact(output):
@@ -20,24 +20,28 @@ def exact(output):
     return metrics["test"], metrics["valid"], metrics["best_step"], curve, record["answers"]
 
 
-def test_a_killed_run_started_again_ends_with_the_same_numbers(run, tmp_path):
+def test_while_it_trains_a_second_is_refused_and_killed_it_ends_with_the_same_numbers(
+    run, tmp_path
+):
     process = start(*WORDS, folder=tmp_path)
     wait_for_log(tmp_path, 6)
+    refused = run(*WORDS)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert not list(tmp_path.glob("runs/*/*/*/record.json")), "it ended before it was killed"
+    assert_refused(refused, "in use by another process")
     code, output, errors = run(*WORDS)
     assert code == 0, errors
     _, unbroken, _ = run(*WORDS, "--runs", "unbroken")
     assert exact(output) == exact(unbroken)
 
 
-def test_a_second_process_is_refused_while_the_first_trains(run, tmp_path):
+@pytest.mark.everywhere
+def test_a_stopped_training_says_how_to_go_on(tmp_path):
     words = ["train", "listops", "linear", *SMALL_WORDS, "--set", "steps=100000"]
     process = start(*words, folder=tmp_path)
     try:
         wait_for_log(tmp_path, 1)
-        assert_refused(run(*words), "in use by another process")
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 130

@@ -17,6 +17,8 @@ from longarena.data.batches import (
 from longarena.data.dataset import Split
 from longarena.errors import UserError
 
+pytestmark = pytest.mark.shapes
+
 
 def split_of(lengths, num_sequences=1):
     """A split whose example i is made of the byte i."""

@@ -7,6 +7,8 @@ from longarena.data.batches import TrainingBatches, evaluation_batches
 from longarena.data.dataset import Split
 from longarena.data.masking import HIDDEN, MaskedBatches, masked_examples, num_hidden
 
+pytestmark = pytest.mark.shapes
+
 LENGTHS = [0, 1, 3, 20, 64, 90]
 SHARE = 0.15
 

@@ -4,6 +4,8 @@ from data.test_batches import LENGTHS, split_of
 
 from longarena.data.sample import sample
 
+pytestmark = pytest.mark.shapes
+
 
 def numbers(split):
     """Example i is made of the byte i."""

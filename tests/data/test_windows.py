@@ -9,6 +9,8 @@ from longarena.data.sample import sample
 from longarena.data.windows import TrainingWindows, Windows
 from longarena.errors import UserError
 
+pytestmark = pytest.mark.shapes
+
 STREAM = np.random.default_rng(0).integers(0, 256, 5000).astype(np.uint8)
 
 

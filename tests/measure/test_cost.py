@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from representatives import mark_others
 
 from longarena.attention import MIXERS, build
 from longarena.findings.growth import growth
@@ -42,7 +43,7 @@ def test_linear_attention_has_the_count_of_its_formula():
     assert cost("linear").mixer == DEPTH * (per_token + per_sequence / LENGTH)
 
 
-@pytest.mark.parametrize("mixer", MIXERS)
+@pytest.mark.parametrize("mixer", mark_others(MIXERS))
 def test_the_rest_of_the_model_costs_the_same_around_every_mixer(mixer):
     options = {
         # these exchange width of the feed-forward for their own

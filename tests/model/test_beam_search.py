@@ -10,8 +10,6 @@ from longarena.model import beam_search
 from longarena.model.beam_search import translate
 from longarena.model.decoding import GREEDY, Decoding
 
-pytestmark = pytest.mark.stepping
-
 WORDS, END = (1, 2, 3), 4  # of a language with three words
 LONGEST = 4
 TINY = signature(vocab_size=END, max_length=LONGEST)

@@ -7,6 +7,8 @@ from longarena.attention import MIXERS
 from longarena.errors import UserError
 from longarena.model.embedding import Embedding, ValueEmbedding, sinusoids, values_of
 
+pytestmark = pytest.mark.shapes
+
 
 def embed_ones(positions):
     return Embedding(nn.Embedding(5, 8), 8, 16, positions)(torch.ones(1, 4, dtype=torch.int64))

@@ -9,6 +9,8 @@ from longarena.measure.work import Shape, byte_signature, prepare
 from longarena.model.encoder import FeedForward
 from longarena.model.model import num_parameters
 
+pytestmark = pytest.mark.shapes
+
 
 @pytest.mark.parametrize("chunks", [3, 500])
 def test_an_mlp_in_chunks_gives_the_same_numbers(chunks):

@@ -6,6 +6,8 @@ from representatives import mark_others
 from longarena.attention import MIXERS
 from longarena.model.model import num_parameters
 
+pytestmark = pytest.mark.shapes
+
 PAIR = signature(num_sequences=2)
 
 

@@ -13,6 +13,8 @@ from longarena.model.config import ModelConfig
 from longarena.model.norms import BATCH_EPSILON, BATCH_MOMENTUM, EPSILON, NORMS, BatchNorm
 from longarena.options import parse
 
+pytestmark = pytest.mark.shapes
+
 WIDTH = 6
 LENGTHS = [9, 4, 1, 0]
 

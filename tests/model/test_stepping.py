@@ -14,8 +14,6 @@ from longarena.tasks.signature import Signature
 from longarena.tracks.classification import Classification
 from longarena.tracks.language import Language
 
-pytestmark = pytest.mark.stepping
-
 LENGTH, PROMPT = 64, 45
 SIGNATURE = Signature(vocab_size=257, max_length=LENGTH, track="language")
 IDS = torch.randint(1, 257, (2, LENGTH), generator=torch.Generator().manual_seed(0))

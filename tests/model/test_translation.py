@@ -11,8 +11,6 @@ from longarena.model.model import num_parameters
 from longarena.model.target_stepping import TargetStepper
 from longarena.model.translation import SOURCE, TARGET, begin, finish
 
-pytestmark = pytest.mark.stepping
-
 IDS = sentences((7, 5), (3, 9), (10, 1))
 
 

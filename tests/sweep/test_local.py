@@ -131,6 +131,7 @@ def test_a_run_that_fails_is_recorded_and_the_exit_code_tells(run, tmp_path, own
     assert "Traceback" in said.read_text()
 
 
+@pytest.mark.everywhere
 def test_a_killed_worker_harms_no_other_and_its_run_goes_on(run, tmp_path):
     def kill_one():
         wait_until(lambda: len(logs(tmp_path)) == 2)
@@ -166,16 +167,22 @@ def test_a_worker_that_is_killed_again_and_again_is_a_failure(run, tmp_path):
     assert failure.error.startswith("killed by signal 9")
 
 
-def test_a_stopped_sweep_goes_on_and_its_workers_end_when_it_is_killed(tmp_path, sweep, run):
+def test_a_sweep_outlives_a_worker_goes_on_after_a_stop_and_takes_its_workers_along(
+    tmp_path, sweep, run
+):
     process = sweep(*LONG)
     wait_until(lambda: len(logs(tmp_path)) == 2)
+    killed, other = workers(process.pid)
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: len(set(workers(process.pid)) - {killed}) == 2)
     pids = workers(process.pid)
+    assert other in pids
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=300)
     assert process.returncode == 130
+    assert "killed by signal 9 (SIGKILL)" in errors
     assert "the same command goes on" in errors
     assert "Traceback" not in output + errors
-    assert len(pids) == 2
     assert not any(map(is_worker, pids))
     code, output, _ = run(*LONG, "--dry-run", "--json")
     plan = json.loads(output)["runs"]
@@ -214,6 +221,7 @@ def _first_step(path):
     return json.loads(path.read_text().splitlines()[0])["step"]
 
 
+@pytest.mark.everywhere
 def test_two_sweeps_at_once_share_the_work_and_both_end_well(tmp_path, sweep, run):
     words = [*ONE, "--seeds", "2", "--workers", "1", "--json", "--quiet"]
     other = sweep(*words)

@@ -171,7 +171,7 @@ def test_a_sweep_outlives_a_worker_goes_on_after_a_stop_and_takes_its_workers_al
     tmp_path, sweep, run
 ):
     process = sweep(*LONG)
-    wait_until(lambda: len(logs(tmp_path)) == 2)
+    wait_until(lambda: len(logs(tmp_path, lines=4)) == 2)  # with checkpoints
     killed, other = workers(process.pid)
     os.kill(killed, signal.SIGKILL)
     wait_until(lambda: len(set(workers(process.pid)) - {killed}) == 2)

@@ -138,8 +138,8 @@ def pytest_collection():
 
 def pytest_runtest_setup(item):
     """Check shapes where much is called once; everywhere that would be a third of the time."""
-    everywhere = item.config.getoption("everywhere") and not item.get_closest_marker("slow")
-    is_checked = everywhere or item.get_closest_marker("shapes")
+    is_asked = item.config.getoption("everywhere") or item.get_closest_marker("shapes")
+    is_checked = is_asked and not item.get_closest_marker("slow")
     jaxtyping.config.update("jaxtyping_disable", not is_checked)
 
 

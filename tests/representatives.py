@@ -14,9 +14,16 @@ import pytest
 REPRESENTATIVES = ("transformer", "bigbird", "routing", "compressive", "lite-transformer")
 
 
-def mark_others(names, representatives=REPRESENTATIVES):
-    """Parametrise by mechanisms; all but the representatives wait for `make test-all`."""
+def mark_others(values, representatives=REPRESENTATIVES):
+    """Parametrise by mechanisms or others; all but the representatives wait for `make test-all`.
+
+    A tuple is the values of several parameters.
+    """
     return [
-        name if name in representatives else pytest.param(name, marks=pytest.mark.everywhere)
-        for name in names
+        value
+        if value in representatives
+        else pytest.param(
+            *(value if isinstance(value, tuple) else [value]), marks=pytest.mark.everywhere
+        )
+        for value in values
     ]

@@ -4,6 +4,7 @@ import pytest
 from browser.contrast import CONTRASTS
 from report.arena import arena, run
 from report.page.test_page import HOSTILE, hostile_records
+from representatives import mark_others
 
 from longarena.attention import CARDS
 from longarena.records.folder import Records
@@ -164,7 +165,7 @@ def test_every_word_of_a_run_has_contrast(open_tables, scheme):
     assert page.evaluate(CONTRASTS) == []
 
 
-@pytest.mark.parametrize("width", [320, 768])
+@pytest.mark.parametrize("width", mark_others([320, 768], [320]))
 def test_a_run_and_the_whole_arena_never_scroll_sideways(open_page, width):
     page = run_page(open_page, arena(), width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -2,6 +2,7 @@
 
 import pytest
 from browser.test_answer import RECORDS
+from representatives import mark_others
 
 SUITES = ["#suite-arena", "#suite-probes"]
 
@@ -32,7 +33,10 @@ def test_arrows_go_from_tab_to_tab_and_tab_leaves_them(open_tables):
 
 
 @pytest.mark.parametrize(
-    "target", ["#suite-probes", "#table-scores-probes-quick-free", "#minutes-probes"]
+    "target",
+    mark_others(
+        ["#suite-probes", "#table-scores-probes-quick-free", "#minutes-probes"], ["#minutes-probes"]
+    ),
 )
 def test_a_link_into_a_suite_opens_it(open_tables, target):
     page = open_tables(RECORDS, address=target)

@@ -61,7 +61,10 @@ TINY_RECALL = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mixer", "is_able"), [("transformer", True), ("long-conv", False)])
+@pytest.mark.parametrize(
+    ("mixer", "is_able"),
+    mark_others([("transformer", True), ("long-conv", False)], [("transformer", True)]),
+)
 def test_recall_is_learnt_by_attention_and_not_by_a_fixed_filter(mixer, is_able, tmp_path):
     recipe = override(preset("recall", mixer, "cpu"), TINY_RECALL)
     reached = train(recipe, tmp_path / "runs").metrics.test.value

@@ -33,7 +33,7 @@ def test_it_is_the_product_with_a_triangle(length):
 
 @pytest.mark.parametrize("length", [1, 14, 40])
 def test_its_gradient_is_that_of_the_product(length):
-    x, kernel = draw(2, length, 3).requires_grad_(), draw(3, length, seed=1).requires_grad_()
+    x, kernel = draw(1, length, 2).requires_grad_(), draw(2, length, seed=1).requires_grad_()
     assert torch.autograd.gradcheck(causal_convolve, (x, kernel))
 
 

@@ -94,17 +94,18 @@ class Lines:
 
     def __init__(self, console: Console, watch: "Watch") -> None:
         self._console, self._watch = console, watch
-        self._standings: dict[str, Standing] = {}
+        self._standings: dict[int, Standing] = {}
         self._last = time.monotonic()
 
     def show(self, sweep: Sweep) -> None:
         """Print what has changed."""
-        for entry in sweep.entries:
-            recipe = entry.planned.recipe
-            before = self._standings.setdefault(recipe.id, "waiting")
+        # by their numbers: an id takes a moment, and nearly always nothing has changed
+        for number, entry in enumerate(sweep.entries):
+            before = self._standings.get(number, "waiting")
             if entry.standing not in (before, "skipped"):
-                self._standings[recipe.id] = entry.standing
-                self.tell(f"{' '.join(entry.planned.names)} ({recipe.id}): {result(entry)}")
+                self._standings[number] = entry.standing
+                names, run_id = " ".join(entry.planned.names), entry.planned.recipe.id
+                self.tell(f"{names} ({run_id}): {result(entry)}")
         if time.monotonic() - self._last > SECONDS_BETWEEN_LINES:
             self._last = time.monotonic()
             self.tell(self._watch.title(sweep))

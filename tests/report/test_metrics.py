@@ -164,7 +164,7 @@ def test_a_foreign_record_is_in_everything_and_imports_nothing(kind, tmp_path):
     paths = export(foreign_records(), "all", kind, tmp_path)
     found = {path.stem for path in paths}
     wanted = {"scores-yours-theirs-free", "speed", "runs"} if kind in TABLE_WRITERS else {*CHARTS}
-    others = {"spans", "generation", "fields", "state", "pairs", "depths", "translation"}
+    others = {"seeds", "spans", "generation", "fields", "state", "pairs", "depths", "translation"}
     assert wanted - others <= found
     assert "antigravity" not in sys.modules
 

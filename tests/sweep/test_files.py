@@ -1,6 +1,7 @@
 """The sweeps that come with the project."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -60,12 +61,28 @@ def test_windows_that_grow_and_shrink_are_as_wide_in_all():
     windows = [
         recipe.model.options.get("window", 128)
         for recipe in read_sweep("claims", FOLDER)
-        if recipe.model.mixer == "longformer"
+        if recipe.model.mixer == "longformer" and recipe.seed == 0
     ]
-    even, growing, shrinking = windows
+    even, growing, shrinking, dilated = windows
+    assert dilated == even
     assert growing == sorted(growing) == shrinking[::-1]
     assert growing != shrinking
     assert sum(growing) == len(growing) * even
+
+
+def test_the_tables_with_many_parts_have_three_seeds():
+    recipes = read_sweep("claims", FOLDER)
+    lines = Counter((recipe.model.mixer, str(recipe.model.options)) for recipe in recipes)
+    several = {mixer for (mixer, _), count in lines.items() if count > 1}
+    assert several == {"longformer", "poolingformer"}
+    assert {count for (mixer, _), count in lines.items() if mixer in several} == {3}
+
+
+def test_ten_seeds_are_validated_twenty_times():
+    recipes = read_sweep("seeds", FOLDER)
+    lines = Counter((recipe.task.name, recipe.model.mixer) for recipe in recipes)
+    assert set(lines.values()) == {10}
+    assert {recipe.steps // recipe.evaluate_every for recipe in recipes} == {20}
 
 
 def test_locality_widens_the_field_and_shuffles_the_tokens_of_five_tasks():

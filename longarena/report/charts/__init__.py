@@ -6,6 +6,7 @@ memory     peak memory against length
 generation the time of one more token against the context
 curves     validation scores over the steps of training, mean over seeds
 minutes    the same over the time of training
+seeds      the curves over steps, a line for every seed
 fields     scores over the number of tokens that one token can know of
 spans      how far trained models look, task by task
 state      scores against the bytes that generation carries from token to token
@@ -23,11 +24,12 @@ from longarena.report.charts.fields import draw_fields
 from longarena.report.charts.generation import draw_generation
 from longarena.report.charts.lengths import draw_memory, draw_speed
 from longarena.report.charts.picture import draw_picture
+from longarena.report.charts.seeds import draw_seeds
 from longarena.report.charts.spans import draw_spans
 from longarena.report.charts.state import draw_pairs, draw_state
 from longarena.report.charts.translation import draw_translation
 from longarena.report.findings import Findings
-from longarena.report.tables.kind import GENERATE, MEASURE, PROBE, TRAIN
+from longarena.report.tables.kind import GENERATE, MEASURE, PROBE, SEEDS, TRAIN
 
 CHARTS: Mapping[str, ChartKind] = {
     "picture": ChartKind(
@@ -70,6 +72,13 @@ CHARTS: Mapping[str, ChartKind] = {
         "machines, or with another number of threads, have a panel of their own.",
         TRAIN,
         draw_minutes,
+    ),
+    "seeds": ChartKind(
+        "Learning curves, seed by seed",
+        "A line for every seed of the mechanisms that have at least three: where the lines of one "
+        "mechanism part, a single run tells little about it.",
+        SEEDS,
+        draw_seeds,
     ),
     "fields": ChartKind(
         "Scores over the receptive field",
@@ -118,7 +127,7 @@ CHARTS: Mapping[str, ChartKind] = {
 
 
 # what a suite has of its own; the others are of all records
-SUITE_CHARTS = ("curves", "minutes", "fields", "state", "pairs", "depths", "translation")
+SUITE_CHARTS = ("curves", "minutes", "seeds", "fields", "state", "pairs", "depths", "translation")
 
 
 def draw_charts(found: Findings, names: Iterable[str] = CHARTS, suffix: str = "") -> list[Chart]:

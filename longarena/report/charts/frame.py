@@ -105,12 +105,14 @@ class Plot:
 
 
 def draw_lines(frame: Frame, points: list[Point]) -> Spec:
-    """Draw a line per mechanism, named in a column at the right."""
+    """Draw a line per mechanism, or per seed of it, named in a column at the right."""
     plot = replace(fit(frame, points, points), free_pixels=NAME_WIDTH)
     styles = dashes(frame.cards)
     scale = alt.Scale(domain=list(styles), range=[list(dash) for dash in styles.values()])
     dash = alt.StrokeDash("mixer:N", scale=scale, legend=None)
     lines = _marks(plot).mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=22)).encode(dash)
+    if "seed" in points[0]:
+        lines = lines.encode(detail=["mixer:N", "seed:N"])
     layers = [_leaders(plot), lines, _names(plot)]
     names = name_ends(plot, points)
     return _finish(plot, layers, {"points": points, "names": names, "leaders": names})

@@ -1,15 +1,17 @@
-"""The suites as the page shows them, each in a tab: boards, curves, scores after minutes."""
+"""The suites as the page shows them, each in a tab: boards, curves, minutes, seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from longarena.findings.minutes import Race, races
+from longarena.findings.seeds import Lottery, lotteries
 from longarena.findings.suites import SUITES, YOURS, Suite
 from longarena.report.charts import SUITE_CHARTS, draw_charts
 from longarena.report.charts.chart import Chart
 from longarena.report.findings import Findings
 from longarena.report.tables.minutes import minute_table
 from longarena.report.tables.scores import BoardTables, board_tables
+from longarena.report.tables.seeds import seed_table
 from longarena.table.table import Table, distinct
 
 
@@ -20,6 +22,7 @@ class SuiteView:
     suite: Suite
     boards: Sequence[BoardTables]
     races: Sequence[tuple[Race, Table]]
+    seeds: Sequence[tuple[Lottery, Table]]
 
 
 @dataclass(frozen=True)
@@ -31,15 +34,17 @@ class Untried:
 
 
 def suite_views(found: Findings, charted: Findings) -> list[SuiteView]:
-    """Gather the suites that have results, in their order; the minutes are those of the charts."""
-    every = races(charted.boards)
+    """Gather the suites that have results, in their order; what needs curves is of the charts."""
+    every, drawn = races(charted.boards), lotteries(charted.boards)
     timed = list(zip(every, distinct(map(minute_table, every)), strict=True))
+    counted = list(zip(drawn, distinct(map(seed_table, drawn)), strict=True))
     tabled = board_tables(found)
     return [
         SuiteView(
             suite,
             [each for each in tabled if each.board.suite is suite],
             [(race, table) for race, table in timed if race.board.suite is suite],
+            [(lottery, table) for lottery, table in counted if lottery.board.suite is suite],
         )
         for suite in SUITES.values()
         if any(board.suite is suite for board in found.boards)

@@ -7,6 +7,7 @@
     tuning       the values that each mechanism wanted, one per preset and grid
     choices      who was compared on some data, and which one to take, one per question
     minutes      validation scores after 1, 5 and 20 minutes of training, one per board and task
+    seeds        how many seeds of a mechanism learn, and when, one per board and task
     speed        training steps per second by length, one per session, the latest first
     memory       peak of live tensors by length
     predictions  predictions per second by length
@@ -52,6 +53,7 @@ from longarena.report.tables.kind import (
     COMPARE,
     GENERATE,
     MEASURE,
+    SEEDS,
     TRAIN,
     TUNE,
     TableKind,
@@ -61,6 +63,7 @@ from longarena.report.tables.published import published_tables
 from longarena.report.tables.ratios import ratio_table
 from longarena.report.tables.runs import curve_tables, run_tables
 from longarena.report.tables.scores import score_tables
+from longarena.report.tables.seeds import seed_tables
 from longarena.report.tables.tuning import tuning_tables
 
 TABLES: Mapping[str, TableKind] = {
@@ -69,6 +72,7 @@ TABLES: Mapping[str, TableKind] = {
     "tuning": TableKind(tuning_tables, TUNE),
     "choices": TableKind(choice_tables, CHOOSE),
     "minutes": TableKind(minute_tables, TRAIN),
+    "seeds": TableKind(seed_tables, SEEDS),
     "speed": TableKind(of_sessions(speed_table), MEASURE),
     "memory": TableKind(of_sessions(memory_table), MEASURE),
     "predictions": TableKind(of_sessions(prediction_table), f"{MEASURE} --inference"),

@@ -10,6 +10,7 @@ TRAIN, MEASURE = "longarena train listops linear", "longarena measure"
 GENERATE = f"{MEASURE} --generate"
 CHOOSE = "longarena choose listops --minutes 30"
 COMPARE = "longarena sweep --tasks listops --mixers transformer,linear,s4d"
+SEEDS = "longarena sweep --tasks listops --mixers transformer,linear --seeds 3"
 PROBE = "longarena train recall"
 TUNE = "longarena sweep --tasks listops --tune optimiser.rate=3e-4,1e-3,3e-3"
 

@@ -29,12 +29,11 @@ from longarena.attention import MIXERS, Attention, build, matrix
 from longarena.contract import promises
 from longarena.errors import UserError
 
-pytestmark = pytest.mark.shapes
-
 LENGTHS = [1, 61, MAX_LENGTH]
 OTHER_LENGTHS = [2, 7, 8, 9, 63, 64, 65]
 
 
+@pytest.mark.shapes
 @over_mixers(CASES)
 @pytest.mark.parametrize(
     "lengths", [LENGTHS, pytest.param(OTHER_LENGTHS, marks=pytest.mark.everywhere)]
@@ -73,6 +72,7 @@ def test_a_row_does_not_depend_on_its_neighbours(name, options):
     promises.a_row_stands_alone(maker(name, options))
 
 
+@pytest.mark.shapes
 @over_mixers(CASES)
 def test_every_parameter_gets_a_finite_gradient(name, options):
     promises.parameters_are_trained(maker(name, options))
@@ -180,6 +180,7 @@ def compare_with_definition(mixer, name, options, lengths):
         torch.testing.assert_close(ours, theirs, msg=key)
 
 
+@pytest.mark.shapes
 @over_mixers(CAUSAL_CASES)
 @pytest.mark.parametrize("scale", promises.SCALES)
 @pytest.mark.parametrize(
@@ -196,6 +197,7 @@ def test_what_cannot_be_causal_refuses(name):
         build(name, width=16, num_heads=2, max_length=64, causal=True)
 
 
+@pytest.mark.shapes
 @over_mixers(CASES)
 def test_applying_a_plan_is_multiplying_by_its_matrix(name, options):
     mixer = make(name, options)

@@ -39,7 +39,7 @@ def seed_table(lottery: Lottery) -> Table:
         title=f"{board_title(board)}, {task}: how many seeds learn",
         columns=COLUMNS,
         rows=tuple(_row(line, fates) for line, fates in lottery.fates),
-        note=f"Above chance: validation {formatting.metric_name(metric)} better than without a "
+        note=f"Above chance: validation {metric.name} better than without a "
         f"model ({metric.write_with_unit(board.level(column))}) by three standard errors, to the "
         f"end. Learnt: {metric.write_with_unit(lottery.goal)} or better, two thirds of the way to "
         "the best of the table of scores. Steps: the median of the seeds that got there, with the "

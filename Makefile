@@ -1,5 +1,6 @@
 # Two commands: `make arena` runs the whole job on generated data, `make test` tests every property.
 PYTHON ?= python3
+# What is imported is compiled then; pip would compile all of PyTorch, which takes half a minute.
 # The build of PyTorch: `make arena TORCH=cpu`, or cu126 and the like; without it pip's own choice.
 TORCH ?=
 BIN := .venv/bin
@@ -18,14 +19,14 @@ install: .venv/.installed
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "longarena needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv
-	$(if $(TORCH),$(BIN)/pip install --quiet --constraint constraints.txt torch --index-url https://download.pytorch.org/whl/$(TORCH))
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	$(if $(TORCH),$(BIN)/pip install --quiet --no-compile --constraint constraints.txt torch --index-url https://download.pytorch.org/whl/$(TORCH))
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable .
 	touch $@
 
 develop: .venv/.developed
 
 .venv/.developed: .venv/.installed
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 # Every property; where it is dear, only on the mechanisms that stand for the others

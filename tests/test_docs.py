@@ -201,11 +201,11 @@ def run(monkeypatch, tmp_path, hasty):
 
 
 def measurements():
-    """The commands that measure; of those that time something the first stands for all."""
+    """The commands that measure; those that time something wait for `make test-all`."""
     found = [command for command in commands(MEASURING) if command.startswith("measure")]
     timed = [command for command in found if "--cost" not in command]
     everywhere = pytest.mark.everywhere
-    return [pytest.param(c, marks=everywhere) if c in timed[1:] else c for c in found]
+    return [pytest.param(c, marks=everywhere) if c in timed else c for c in found]
 
 
 @pytest.mark.slow

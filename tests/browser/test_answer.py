@@ -112,6 +112,7 @@ def test_the_keyboard_asks_and_the_address_keeps_the_question(open_tables):
     assert page.locator("#answer-order strong").all_text_contents() == before
 
 
+@pytest.mark.everywhere
 def test_an_answer_is_announced_and_every_field_has_a_name(open_tables):
     page = open_tables(RECORDS)
     assert page.locator("[aria-live=polite] #answer-sentence").count() == 1

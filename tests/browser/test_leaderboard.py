@@ -35,6 +35,7 @@ def test_a_preset_is_chosen(open_tables):
     assert page.locator("[role=status]").inner_text() == f"{num_quick} of {len(arena().runs)} runs"
 
 
+@pytest.mark.everywhere
 def test_a_task_is_chosen_and_the_others_leave_with_their_averages(open_tables):
     page = open_tables(arena())
     choose(page, "task", "image")
@@ -80,6 +81,7 @@ def test_all_comes_back(open_tables):
     assert shown(page, "#table-scores-arena-small td").count() == before
 
 
+@pytest.mark.everywhere
 def test_the_keyboard_chooses_and_opens_a_run(open_tables):
     page = open_tables(arena())
     page.focus("[data-filter=preset]")

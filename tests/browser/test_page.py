@@ -66,6 +66,7 @@ def test_every_chart_is_drawn_with_every_mechanism_named(open_page):
     assert page.locator("figure[data-chart=speed] svg .mark-symbol.role-mark path").count() == 6
 
 
+@pytest.mark.everywhere
 def test_a_chart_shows_the_column_that_is_chosen(open_page):
     page = open_page(RECORDS)
     dots = page.locator("figure[data-chart=picture] svg .mark-symbol.role-mark path")
@@ -96,6 +97,7 @@ def test_what_is_missing_is_sorted_last_in_either_direction(open_tables):
         assert mechanisms(page)[2] == "mine:Own"
 
 
+@pytest.mark.everywhere
 def test_the_keyboard_reaches_a_header_and_sorts(open_tables):
     page = open_tables(RECORDS)
     page.locator("#table-scores-arena-quick thead th button").first.focus()

@@ -38,6 +38,7 @@ def test_the_pages_of_the_table_are_turned(page):
     assert following.is_enabled()
 
 
+@pytest.mark.everywhere
 def test_runs_are_filtered_by_name_and_id(page):
     page.select_option("#run-filters select >> nth=1", label="mine:Own")
     assert set(column(page, 3)) == {"mine:Own"}
@@ -49,6 +50,7 @@ def test_runs_are_filtered_by_name_and_id(page):
     assert page.locator(STATUS).inner_text() == "no run fits"
 
 
+@pytest.mark.everywhere
 def test_a_click_sorts_all_runs_not_those_on_the_screen(page):
     header = page.locator("#table-newest-runs thead button")
     scores = [100 * run.metrics.test.value for run in RECORDS.runs if run.metrics.test]

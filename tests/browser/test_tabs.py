@@ -53,6 +53,7 @@ def test_a_task_that_is_chosen_opens_its_suite(open_tables):
     assert visible(page) == ["#suite-probes"]
 
 
+@pytest.mark.everywhere
 def test_charts_of_a_closed_suite_are_drawn_at_full_width(open_page):
     page = open_page(RECORDS)
     page.click("role=tab[name=Probes]")

@@ -95,6 +95,7 @@ def node(home):
     return NODE | {"env_vars": {"LONGARENA_HOME": str(home)}}
 
 
+@pytest.mark.everywhere
 def test_what_a_run_leaves_on_another_machine_comes_home(tmp_path, cluster):
     addresses = listening()
     assert addresses

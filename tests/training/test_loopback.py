@@ -28,9 +28,10 @@ for name in ("tcp", "tcp6"):
     for line in Path(f"/proc/self/net/{name}").read_text().splitlines()[1:]:
         columns = line.split()
         if columns[3] == "0A" and f"socket:[{columns[9]}]" in inodes:
-            print("listens", columns[1].partition(":")[0], flush=True)
+            print("listens " + columns[1].partition(":")[0] + "\\n", end="", flush=True)
 fabric.barrier()
-print("rank", fabric.global_rank, flush=True)
+# in one piece, since both processes write to the same pipe
+print(f"rank {fabric.global_rank}\\n", end="", flush=True)
 """
 
 

@@ -1,6 +1,5 @@
 # Two commands: `make arena` runs the whole job on generated data, `make test` tests every property.
 PYTHON ?= python3
-# What is imported is compiled then; pip would compile all of PyTorch, which takes half a minute.
 # The build of PyTorch: `make arena TORCH=cpu`, or cu126 and the like; without it pip's own choice.
 TORCH ?=
 BIN := .venv/bin
@@ -16,6 +15,7 @@ arena: install
 
 install: .venv/.installed
 
+# Without compiling: pip would compile all of PyTorch, Python only what it imports.
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "longarena needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv

@@ -80,6 +80,7 @@ def records(tmp_path_factory, fork_server):
     return store, made
 
 
+@pytest.mark.everywhere
 def test_a_session_records_every_mechanism_at_every_context(records):
     store, made = records
     assert [(r.model.mixer, r.context) for r in made if r.status == "measured"] == [
@@ -97,6 +98,7 @@ def test_a_session_records_every_mechanism_at_every_context(records):
     assert len(read_records(store).generations) == 4
 
 
+@pytest.mark.everywhere
 def test_a_mechanism_that_breaks_is_a_result(records):
     _, made = records
     broken = [record for record in made if "Broken" in record.model.mixer]
@@ -104,6 +106,7 @@ def test_a_mechanism_that_breaks_is_a_result(records):
     assert all(record.seconds_per_token == [] for record in broken)
 
 
+@pytest.mark.everywhere
 @pytest.mark.parametrize("name", ["generation", "reading", "state"])
 def test_the_records_become_tables(records, run, name):
     store, _ = records

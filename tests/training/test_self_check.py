@@ -87,8 +87,8 @@ SETTINGS = {
         options={"difficulty": 6},
     ),
 }
-# a text and a picture by default, the others by `make test-all`
-BY_DEFAULT = {("retrieval", "transformer"), ("image", "linear")}
+# a pair of texts by default, the others by `make test-all`
+BY_DEFAULT = {("retrieval", "transformer")}
 CASES = [
     pytest.param(task, mixer, marks=() if (task, mixer) in BY_DEFAULT else pytest.mark.everywhere)
     for task, setting in SETTINGS.items()

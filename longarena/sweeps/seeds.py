@@ -22,7 +22,7 @@ def recipes() -> list[Recipe]:
 
 
 def halved(recipe: Recipe) -> Recipe:
-    """Train for half of the steps, with as much of them for the warm-up."""
+    """Train for half of the steps, with the same share of them for the warm-up."""
     steps, warmup_steps = recipe.steps // 2, recipe.schedule.warmup_steps // 2
     changes = {
         "steps": steps,

@@ -11,7 +11,7 @@ from longarena.findings.minutes import MINUTES, Race, Racer, after, races
 from longarena.report import formatting
 from longarena.report.findings import Findings
 from longarena.report.tables.mechanism import MECHANISM, mechanism
-from longarena.report.tables.scores import board_title
+from longarena.report.tables.scores import column_title
 from longarena.table.table import MISSING, Cell, Column, Row, Table, distinct, slug
 
 SECONDS = 60
@@ -25,13 +25,11 @@ def minute_tables(found: Findings) -> list[Table]:
 def minute_table(race: Race) -> Table:
     """Tabulate what was reached after minutes in one race."""
     board, column, metric = race.board, race.column, race.column.metric
-    data = formatting.data_parts(column, board.columns)
-    task = ", ".join([formatting.task_word(column.task), *data])
     level = board.level(column)
     floor = Cell(metric.write(level), metric.scaled(level))
     return Table(
         name=f"minutes-{board.suite.name}-{slug(board.preset)}-{slug(column.task)}",
-        title=f"{board_title(board)}, {task}: validation {formatting.metric_name(metric)} "
+        title=f"{column_title(board, column)}: validation {formatting.metric_name(metric)} "
         "after minutes of training",
         columns=(MECHANISM, *(_column(race, minutes) for minutes in MINUTES)),
         rows=tuple(_row(race, racer) for racer in race.racers),

@@ -193,6 +193,12 @@ def board_title(board: Board) -> str:
     return f"{board.suite.title}, preset {board.preset}{changed}{tuned}"
 
 
+def column_title(board: Board, column: ScoreColumn) -> str:
+    """Name one column of a board, for a table of it alone."""
+    data = formatting.data_parts(column, board.columns)
+    return ", ".join([board_title(board), formatting.task_word(column.task), *data])
+
+
 def scores_name(board: Board) -> str:
     """Name what the numbers of a board are."""
     return formatting.scores_name(column.metric for column in board.columns)

@@ -8,10 +8,9 @@ from statistics import median
 
 from longarena.findings.boards import Line
 from longarena.findings.seeds import Fate, Lottery, lotteries
-from longarena.report import formatting
 from longarena.report.findings import Findings
 from longarena.report.tables.mechanism import MECHANISM, mechanism
-from longarena.report.tables.scores import board_title
+from longarena.report.tables.scores import column_title
 from longarena.table.table import MISSING, Cell, Column, Row, Table, distinct, slug
 
 COLUMNS = (
@@ -32,11 +31,9 @@ def seed_tables(found: Findings) -> list[Table]:
 def seed_table(lottery: Lottery) -> Table:
     """Tabulate what became of the seeds of one column."""
     board, column, metric = lottery.board, lottery.column, lottery.column.metric
-    data = formatting.data_parts(column, board.columns)
-    task = ", ".join([formatting.task_word(column.task), *data])
     return Table(
         name=f"seeds-{board.suite.name}-{slug(board.preset)}-{slug(column.task)}",
-        title=f"{board_title(board)}, {task}: how many seeds learn",
+        title=f"{column_title(board, column)}: how many seeds learn",
         columns=COLUMNS,
         rows=tuple(_row(line, fates) for line, fates in lottery.fates),
         note=f"Above chance: validation {metric.name} better than without a "

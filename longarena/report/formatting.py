@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from longarena import tasks
 from longarena.attention.cards import MixerCard, card_of
 from longarena.findings.scores import Column, Row
+from longarena.findings.translation import Setting
 from longarena.findings.tuning import Procedure
 from longarena.tracks.metric import Metric
 
@@ -47,6 +48,12 @@ def scores_name(metrics: Iterable[Metric]) -> str:
 def task_title(name: str) -> str:
     """Return the title of a task."""
     return tasks.build(name, {}).card.title if name in tasks.TASKS else name
+
+
+def setting_title(found: Setting) -> str:
+    """Name what the models of one comparison of translations have in common."""
+    parts = [task_title(found.task), found.variant.replace(",", ", "), found.preset, found.changes]
+    return ", ".join(filter(None, parts))
 
 
 def column_parts(column: Column, among: Sequence[Column]) -> list[str]:

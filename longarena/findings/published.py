@@ -271,6 +271,12 @@ def accuracy(table: PublishedTable, mixer: str, task: str) -> Accuracy:
     return found[TASKS.index(task)] if found and task in TASKS else None
 
 
+def best_accuracy(table: PublishedTable, task: str) -> float | None:
+    """Return the highest number that a table printed for a task, whatever the mechanism."""
+    found = [row.accuracies[TASKS.index(task)] for row in table.rows if row.accuracies]
+    return max((each for each in found if isinstance(each, float)), default=None)
+
+
 COST_SOURCE = (
     "Tay et al. (2021), quoted from memory: byte-level Text, batch 32 on 16 TPU v3 chips; peak "
     "memory per device. Longformer and Sparse were not timed"

@@ -15,6 +15,7 @@ from longarena.report.page.suites import suite_views
 from longarena.report.tables.beside import beside_scores
 from longarena.report.tables.scores import score_tables
 from longarena.table.latex import latex
+from longarena.table.table import DASH
 
 CARD = MixerCard(name="mine:Own", title="My <own>", family="kernels", colour="#123456")
 
@@ -47,9 +48,32 @@ def test_the_board_is_free_and_says_that_the_recipes_differ(found):
 def test_a_score_stands_beside_the_one_of_the_authors(found):
     [table] = beside_scores(found)
     [row] = table.rows  # nobody published anything of `mine`
-    assert [cell.text for cell in row.cells[1:]] == ["88.1", "88.00"]
-    assert [column.details for column in table.columns[1:]] == [("here",), ("theirs",)]
+    assert [(cell.text, cell.note) for cell in row.cells[1:]] == [
+        ("88.1", ""),
+        (DASH, ""),
+        ("88.00", "matched"),
+    ]
+    assert [c.details for c in table.columns[1:]] == [("here",), ("paper",), ("theirs",)]
     assert "Theirs: read in the places" in table.note
+
+
+def test_the_best_of_a_column_is_compared_whoever_it_is(found):
+    [table] = beside_scores(found)
+    [best] = table.footers
+    assert [(cell.text, cell.note) for cell in best.cells] == [
+        ("Best of the column", ""),
+        ("88.1", ""),
+        ("44.24", "beaten"),
+        ("91.88", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "note"), [(0.95, "beaten"), (0.885, "matched"), (0.875, "matched"), (0.8, "")]
+)
+def test_a_published_number_is_beaten_or_matched_by_three_standard_errors(accuracy, note):
+    [table] = beside_scores(Findings.of(Records(runs=[run("s5", accuracy)])))
+    assert table.rows[0].cells[3].note == note
 
 
 def test_the_page_says_so_too(found):

@@ -1,7 +1,9 @@
 """Our results on official data beside the published ones, by task and by length.
 
 They are the comparable ones, or under `own` those of the recipes themselves: nobody is compared
-there but with what was published for the same mechanism.
+there but with what was published for the same mechanism. A published number is marked as beaten if
+ours is better by three standard errors, and as matched if it is not worse by as many. The last line
+compares the best of every column, whoever it is.
 
 Theirs come from other code, and presets that train less have no counterpart; docs/corrections.md
 lists what else differs. Costs are ratios to the Transformer of the same table, since the hardware
@@ -9,15 +11,17 @@ differs.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from longarena.findings import published
 from longarena.findings.boards import Board, Line
 from longarena.findings.costs import CostTable, StepCost
 from longarena.findings.published import PublishedRatio, PublishedTable
-from longarena.findings.scores import BASELINE
+from longarena.findings.scores import BASELINE, Score
 from longarena.findings.scores import Column as ScoreColumn
 from longarena.findings.scores import Row as Mechanism
+from longarena.records.record import is_significant
 from longarena.report import formatting
 from longarena.report.findings import Findings
 from longarena.report.tables.mechanism import MECHANISM, mechanism
@@ -29,6 +33,11 @@ from longarena.tracks.metric import ACCURACY
 
 HERE = ("here",)
 NOT_TIMED = Cell("not timed")
+BEST = Cell("Best of the column")
+MARKS = (
+    "Beaten: ours is better by three standard errors, over test examples and seeds. "
+    "Matched: it is not worse by as many."
+)
 
 
 def beside_tables(found: Findings) -> list[Table]:
@@ -95,7 +104,7 @@ def _known(board: Board, columns: Sequence[ScoreColumn]) -> list[Line]:
 def _papers(board: Board) -> list[PublishedTable]:
     """Return the tables that a preset can stand beside: the re-run's models are the small ones."""
     if not board.has_common_recipe:
-        return [published.LATER]
+        return [published.PAPER, published.LATER]
     re_run = [published.NYSTROMFORMER] if board.preset == "small" else []
     return [published.PAPER, *re_run]
 
@@ -112,7 +121,8 @@ def _scores(board: Board, lines: Sequence[Line], columns: Sequence[ScoreColumn])
         title=f"{board_title(board)}: test {scores_name(board)}, beside the papers",
         columns=(MECHANISM, *headings),
         rows=tuple(rows),
-        note=" ".join(map(_source, papers)),
+        footers=(Row((BEST, *chain(*(_best(lines, column, papers) for column in columns)))),),
+        note=" ".join([*map(_source, papers), MARKS]),
     )
 
 
@@ -128,11 +138,36 @@ def _headings(column: ScoreColumn, papers: Sequence[PublishedTable]) -> list[Col
 
 
 def _beside(line: Line, column: ScoreColumn, papers: Sequence[PublishedTable]) -> list[Cell]:
-    score, metric = line.scores.get(column), column.metric
-    mean = score.mean if score else None
-    ours = MISSING if mean is None else Cell(metric.write(mean), metric.scaled(mean))
+    score = line.scores.get(column)
     theirs = [published.accuracy(paper, line.row.mixer, column.task) for paper in papers]
-    return [ours, *map(printed, theirs)]
+    return [_ours(score), *(_compared(each, score) for each in theirs)]
+
+
+def _best(
+    lines: Sequence[Line], column: ScoreColumn, papers: Sequence[PublishedTable]
+) -> list[Cell]:
+    scores = [score for line in lines if (score := line.scores.get(column)) and score.values]
+    best = max(scores, key=lambda score: score.mean or 0.0, default=None)
+    theirs = [published.best_accuracy(paper, column.task) for paper in papers]
+    return [_ours(best), *(_compared(each, best) for each in theirs)]
+
+
+def _ours(score: Score | None) -> Cell:
+    if score is None or score.mean is None:
+        return MISSING
+    return Cell(score.metric.write(score.mean), score.metric.scaled(score.mean))
+
+
+def _compared(theirs: published.Accuracy, score: Score | None) -> Cell:
+    """Show a published number, and say whether it is matched or beaten here."""
+    cell = printed(theirs)
+    if cell.value is None or score is None or score.mean is None:
+        return cell
+    metric, level = score.metric, cell.value / score.metric.scale
+    if is_significant(metric, score.mean, level, score.error):
+        return replace(cell, note="beaten")
+    is_worse = is_significant(metric, level, score.mean, score.error)
+    return cell if is_worse else replace(cell, note="matched")
 
 
 def _named(row: Mechanism) -> Cell:

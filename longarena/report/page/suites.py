@@ -9,6 +9,7 @@ from longarena.findings.suites import SUITES, YOURS, Suite
 from longarena.report.charts import SUITE_CHARTS, draw_charts
 from longarena.report.charts.chart import Chart
 from longarena.report.findings import Findings
+from longarena.report.tables.agreement import agreement_tables
 from longarena.report.tables.minutes import minute_table
 from longarena.report.tables.scores import BoardTables, board_tables
 from longarena.report.tables.seeds import seed_table
@@ -25,6 +26,7 @@ class SuiteView:
     races: Sequence[tuple[Race, Table]]
     seeds: Sequence[tuple[Lottery, Table]]
     translations: Sequence[Table]
+    agreements: Sequence[Table]
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ def suite_views(found: Findings, charted: Findings) -> list[SuiteView]:
             [(race, table) for race, table in timed if race.board.suite is suite],
             [(lottery, table) for lottery, table in counted if lottery.board.suite is suite],
             translation_tables(found.within(suite)),
+            agreement_tables(found.within(suite)),
         )
         for suite in SUITES.values()
         if any(board.suite is suite for board in found.boards)

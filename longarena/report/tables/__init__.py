@@ -4,6 +4,7 @@
                  `scores-...-changed` those of a preset that was changed alike for all,
                  `scores-...-tuned` those with tuned values
     answer       everybody in the order in which to take them, one per average and task
+    agreement    whether tasks order the mechanisms alike, and as the paper does, one per board
     tuning       the values that each mechanism wanted, one per preset and grid
     choices      who was compared on some data, and which one to take, one per question
     minutes      validation scores after 1, 5 and 20 minutes of training, one per board and task
@@ -30,6 +31,7 @@ The name of a kind means all of its tables: `cost` is `cost-1024` and `cost-4096
 
 from collections.abc import Mapping
 
+from longarena.report.tables.agreement import agreement_tables
 from longarena.report.tables.answer import answer_tables
 from longarena.report.tables.beside import beside_tables
 from longarena.report.tables.choice import choice_tables
@@ -50,6 +52,7 @@ from longarena.report.tables.generation import (
     token_table,
 )
 from longarena.report.tables.kind import (
+    AGREE,
     CHOOSE,
     COMPARE,
     GENERATE,
@@ -72,6 +75,7 @@ from longarena.report.tables.tuning import tuning_tables
 TABLES: Mapping[str, TableKind] = {
     "scores": TableKind(score_tables, TRAIN),
     "answer": TableKind(answer_tables, COMPARE),
+    "agreement": TableKind(agreement_tables, AGREE),
     "tuning": TableKind(tuning_tables, TUNE),
     "choices": TableKind(choice_tables, CHOOSE),
     "minutes": TableKind(minute_tables, TRAIN),

@@ -15,8 +15,11 @@ from longarena.findings.changes import setting
 from longarena.findings.scores import Row, ScoreTable, group, row_order
 from longarena.records.summary import Run
 
-# what makes a model larger
-SIZES = tuple(f"model.{name}" for name in ("width", "qkv_width", "mlp_width", "depth", "num_heads"))
+# what makes a model larger, and the rate, which goes with the size
+SIZES = (
+    *(f"model.{name}" for name in ("width", "qkv_width", "mlp_width", "depth", "num_heads")),
+    "optimiser.rate",
+)
 TOTAL = "total"
 _COUNTS = TypeAdapter(dict[str, int])
 
@@ -32,10 +35,11 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class Translator:
-    """A mechanism at one size; `mult_adds` has the kinds of layers and their total."""
+    """A mechanism at one size and rate; `mult_adds` has the kinds of layers and their total."""
 
     row: Row
     width: int
+    rate: float
     mult_adds: Mapping[str, int]
     runs: tuple[Run, ...]
 
@@ -55,13 +59,13 @@ def translators(scores: ScoreTable) -> dict[Setting, list[Translator]]:
     runs = [run for score in scores.scores.values() for run in score.runs if run.metrics.test]
     # a run with tuned values may stand in two places
     once = {id(run): run for run in runs if mult_adds(run)}.values()
-    models = group(once, lambda run: (_setting(run), _row(run), mult_adds(run)[TOTAL]))
-    ordered = sorted(models, key=lambda key: (row_order(key[1]), key[2]))
+    models = group(once, lambda run: (_setting(run), _row(run), mult_adds(run)[TOTAL], _rate(run)))
     found: dict[Setting, list[Translator]] = {_setting(run): [] for run in once}
-    for key in ordered:
+    for key in sorted(models, key=lambda key: (row_order(key[1]), *key[2:])):
+        common, row, _, rate = key
         seeds = sorted(models[key], key=lambda run: run.recipe.seed)
-        width = seeds[0].recipe.model.width
-        found[key[0]].append(Translator(key[1], width, mult_adds(seeds[0]), tuple(seeds)))
+        width, costs = seeds[0].recipe.model.width, mult_adds(seeds[0])
+        found[common].append(Translator(row, width, rate, costs, tuple(seeds)))
     return found
 
 
@@ -83,3 +87,7 @@ def _setting(run: Run) -> Setting:
 def _row(run: Run) -> Row:
     options, _ = setting(run.recipe, SIZES)
     return Row(run.recipe.model.mixer, options)
+
+
+def _rate(run: Run) -> float:
+    return run.recipe.optimiser.rate

@@ -13,6 +13,7 @@ KINDS = ("attention", "convolution", "feed-forward", "cross attention")
 COLUMNS = (
     MECHANISM,
     Column("Width"),
+    Column("Rate"),
     Column("Parameters"),
     Column("Mult-Adds", better="less"),
     *(Column(kind.capitalize()) for kind in KINDS),
@@ -47,6 +48,7 @@ def _row(model: Translator) -> Row:
     cells = (
         mechanism(model.row, has_family=False),
         Cell(str(model.width), model.width),
+        Cell(f"{model.rate:g}", model.rate),
         _count(model.runs[0].metrics.parameters),
         *counts,
         _number(model.values),

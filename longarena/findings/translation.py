@@ -53,6 +53,11 @@ class Translator:
         """The mean over seeds."""
         return fmean(self.values)
 
+    @property
+    def validated(self) -> float:
+        """The validation BLEU, the mean over seeds."""
+        return fmean(run.metrics.valid.value if run.metrics.valid else 0.0 for run in self.runs)
+
 
 def translators(scores: ScoreTable) -> dict[Setting, list[Translator]]:
     """Return the models of every comparison, the sizes of a mechanism one after the other."""
@@ -67,6 +72,12 @@ def translators(scores: ScoreTable) -> dict[Setting, list[Translator]]:
         width, costs = seeds[0].recipe.model.width, mult_adds(seeds[0])
         found[common].append(Translator(row, width, rate, costs, tuple(seeds)))
     return found
+
+
+def best_rates(models: list[Translator]) -> list[Translator]:
+    """Keep every mechanism and size once: with the rate that did best on validation."""
+    by_size = group(models, lambda model: (model.row, model.mult_adds[TOTAL]))
+    return [max(rates, key=lambda model: model.validated) for rates in by_size.values()]
 
 
 def mult_adds(run: Run) -> dict[str, int]:

@@ -3,19 +3,14 @@
 The Transformer and the Lite Transformer at three sizes each, the middle one with a second seed; at
 the middle size also what becomes of the Lite Transformer without its parts, and three other
 mechanisms. A width of the Lite Transformer is a quarter larger, which with its flat feed-forward
-costs about as many Mult-Adds.
-
-Choice: beyond a width of 128 the rate falls as the width grows. With the preset's rate of 0.006 a
-        Transformer of width 192 stayed below a BLEU of 9 for 600 steps; one of 128 had 20 by then,
-        and at the end of a short training as much as with half the rate; one of 64 had more.
+costs about as many Mult-Adds; the rate goes with the width.
 """
 
 from longarena import Recipe, override, preset
+from longarena.recipes.presets.sentences import rate_at
 
 WIDTHS = {"transformer": (64, 128, 192), "lite-transformer": (80, 160, 240)}
 MIDDLE = 1
-# a wider model takes a lower rate
-FULL_RATE_TO = 128
 # a feed-forward as in the Transformer; dynamic kernels; a convolution without its gate
 PARTS = ("flat=false", "dynamic=true", "glu=false")
 OTHERS = ("linear", "local", "fnet")
@@ -36,6 +31,5 @@ def recipes() -> list[Recipe]:
 
 def sized(mixer: str, width: int, seed: int = 0) -> Recipe:
     recipe = preset("multi30k", mixer, "cpu", seed)
-    rate = recipe.optimiser.rate * min(1.0, FULL_RATE_TO / width)
     size = [f"model.width={width}", f"model.mlp_width={2 * width}"]
-    return override(recipe, [*size, f"optimiser.rate={rate:.3g}"])
+    return override(recipe, [*size, f"optimiser.rate={rate_at(width)}"])

@@ -16,6 +16,6 @@ def translated(mixer, bleu, details, *, task="multi30k", seed=0, sets=()):
     recipe = recipe.model_copy(update={"task": choice})
     record = run_record(mixer, seed)
     score = split_score(0.5).model_copy(update={"value": bleu, "error": 0.5})
-    metrics = record.metrics.model_copy(update={"details": details, "test": score})
+    metrics = record.metrics.model_copy(update={"details": details, "test": score, "valid": score})
     changes = {"recipe": recipe, "id": recipe.id, "metric": BLEU, "variant": "vocabulary=4000"}
     return record.model_copy(update=changes | {"metrics": metrics})

@@ -13,6 +13,8 @@ Choice: a cosine as in their WMT'14 models, not the inverse square root of their
 Choice: 2,400 steps of 64 sentences are five epochs of Multi30k. Small batches and a high rate learn
         most from so few: after 96,000 sentences a Transformer of width 64 has a test BLEU of 22.9
         with batches of 128 and a rate of 0.003, 27.1 with batches of 64, 30.5 with 64 and 0.006.
+Choice: the rate falls as the width grows, to which it is inverse. At a width of 128 half of that
+        0.006 does as well, and at 192 even 0.004 holds a Transformer back (docs/results.md).
 Choice: 4,000 byte pairs. In a small model the output is a large part of a step, and Multi30k has
         few words.
 """
@@ -30,6 +32,17 @@ from longarena.tasks.twofiles import is_pair_name
 
 # what writes where a mechanism can only read
 WRITER = "transformer"
+# 0.006 at a width of 64, 0.003 at 128
+RATE_TIMES_WIDTH = 0.384
+
+
+def rate_at(width: int) -> float:
+    """Return the rate for models of a width.
+
+    >>> rate_at(64), rate_at(240)
+    (0.006, 0.0016)
+    """
+    return float(f"{RATE_TIMES_WIDTH / width:.3g}")
 
 
 @dataclass(frozen=True)
@@ -41,7 +54,6 @@ class Sentences:
     width: int
     depth: int = 3
     num_heads: int = 4
-    rate: float = 6e-3
     options: dict[str, Value] = field(default_factory=dict)
     validate_on: int = 500
     averaged: int = 5
@@ -63,7 +75,7 @@ class Sentences:
                 pooling="mean",
                 dropout=0.1,
             ),
-            optimiser=Optimiser(rate=self.rate, slow_rate=1e-3, clip=1.0),
+            optimiser=Optimiser(rate=rate_at(self.width), slow_rate=1e-3, clip=1.0),
             schedule=Schedule(warmup_steps=self.steps // 10),
             batch_size=self.batch_size,
             label_smoothing=0.1,

@@ -1,13 +1,13 @@
 """BLEU over the Mult-Adds of a sentence of 30 tokens: a line per mechanism, its sizes along it.
 
 Choice: a panel has runs that differ in nothing but the mechanism and the size of the model; a point
-        is the mean over seeds.
+        is the mean over seeds, with the rate that did best on validation.
 Choice: published numbers are lines of their own, named by their paper: they were obtained with
         other code, data details and tokens. A set that nobody ran here is a panel too.
 """
 
 from longarena.findings.published_translation import TRANSLATIONS, PublishedTranslation
-from longarena.findings.translation import TOTAL, Translator, translators
+from longarena.findings.translation import TOTAL, Translator, best_rates, translators
 from longarena.records.summary import Run
 from longarena.report.charts.frame import Frame, Point, Spec, draw_lines
 from longarena.report.findings import Findings
@@ -19,7 +19,7 @@ DIRECTION = "en-de"  # of WMT'14, where a recipe does not name it
 
 def draw_translation(found: Findings) -> Spec | None:
     """Draw BLEU over Mult-Adds."""
-    ours = translators(found.scores)
+    ours = {each: best_rates(models) for each, models in translators(found.scores).items()}
     if not ours:
         return None
     cards = {row_name(model.row): model.row.card for models in ours.values() for model in models}

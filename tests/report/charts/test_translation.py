@@ -34,6 +34,15 @@ def test_sizes_are_points_of_one_line_and_seeds_are_averaged():
     assert line(points, "Lite Transformer (flat=false)") == [(10.0, 31.0)]
 
 
+@pytest.mark.parametrize(("bleu", "shown"), [(29.0, 30.0), (31.0, 31.0)])
+def test_a_size_is_one_point_with_the_rate_that_did_best_on_validation(bleu, shown):
+    points = draw(
+        translated("transformer", 30.0, TOTAL),
+        translated("transformer", bleu, TOTAL, sets=["optimiser.rate=0.006"]),
+    )
+    assert line(points, "Transformer") == [(10.0, shown)]
+
+
 def test_runs_that_differ_in_more_than_size_have_panels_of_their_own():
     points = draw(
         translated("transformer", 30.0, TOTAL),

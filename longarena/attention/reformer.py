@@ -27,6 +27,7 @@ Choice: when causal, a token sees the last tokens of its own bucket before it, a
 Choice: rotations differ by head and by training step; in eval mode they depend on the seed alone.
 """
 
+import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -95,7 +96,8 @@ def hash_digit(rotated: Rotated, count: Int[Tensor, " batch"]) -> Buckets:
     """Find the index of the largest of [rotated, -rotated] in a row's first `count` / 2 columns."""
     half = (count // 2)[:, None, None]
     columns = torch.arange(rotated.shape[-1], device=rotated.device)
-    best = rotated.abs().masked_fill_(columns >= half[..., None], -1.0).argmax(-1, keepdim=True)
+    unused = rotated.new_zeros(()).masked_fill(columns >= half[..., None], -math.inf)
+    best = (rotated.abs().add_(unused)).argmax(-1, keepdim=True)
     return (best + half[..., None] * (rotated.gather(-1, best) < 0)).squeeze(-1)
 
 

@@ -5,7 +5,8 @@ from attention.definitions.pieces import heads, masked_softmax, merge
 from attention.test_contract import compare_with_definition
 
 from longarena.attention import build, matrix
-from longarena.attention.ops.lsh_attention import sort_in_rounds
+from longarena.attention.ops import lsh_attention
+from longarena.attention.ops.lsh_attention import attend_in_rounds, sort_in_rounds
 from longarena.attention.reformer import digits, hash_tokens
 
 
@@ -147,3 +148,21 @@ def test_very_long_queries_do_not_overflow():
     y.sum().backward()
     assert y.isfinite().all()
     assert x.grad.isfinite().all()
+
+
+@pytest.mark.shapes
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_chunk_at_a_time_gives_what_all_chunks_at_once_give(causal, monkeypatch):
+    rng = torch.Generator().manual_seed(0)
+    buckets = torch.randint(5, (3, 4, 61), generator=rng)
+    rounds = sort_in_rounds(buckets, 8, causal)
+    parts = [
+        torch.randn(2, 2, 61, 6, generator=rng, dtype=torch.float64).requires_grad_()
+        for _ in range(3)
+    ]
+    found = []
+    for logits in (1, 1 << 20):
+        monkeypatch.setattr(lsh_attention, "LOGITS", logits)
+        y = attend_in_rounds(*parts, rounds)
+        found.append((y, *torch.autograd.grad(y.square().sum(), parts)))
+    torch.testing.assert_close(*found)

@@ -228,7 +228,7 @@ class Order:
 
     def add(self, weights: Logits, chunks: Chunks, tile: slice, total: Sums) -> None:
         """Add up what queries say to the keys of their windows, by weights; tiles come in order."""
-        before, own = weights.mT.split(self.size, dim=1)
+        before, own = torch.split(weights.mT, self.size, dim=1)
         # a chunk is first of all its own window, so that its sums begin here
         total[tile.start + 1 : tile.stop + 1].baddbmm_(own, chunks[tile], beta=0)
         total[tile].baddbmm_(before, chunks[tile])

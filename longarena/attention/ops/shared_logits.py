@@ -82,7 +82,7 @@ class _Attend(torch.autograd.Function):
         for tile in _tiles(q, causal):
             sums[tile.queries].addmm_(rows[tile.keys], _weights(q, k, tile).mT)
         numerator, denominator = sums[:, :-batch], sums[:, -batch:]
-        y = numerator.unflatten(1, (batch, -1)) / denominator[:, :, None]
+        y = torch.unflatten(numerator, 1, (batch, -1)) / denominator[:, :, None]
         ctx.batch, ctx.causal = batch, causal
         ctx.save_for_backward(q, k, rows, y, denominator.clone())
         return y

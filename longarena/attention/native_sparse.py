@@ -59,7 +59,7 @@ Pairs = tuple[Heads, Heads]
 KeyValueRows = Float[Tensor, "batch heads rows key_and_value"]
 
 # queries per problem of the window: fewer load fewer keys that no query sees, more share more
-QUERIES = 128
+QUERIES = 64
 # so many tokens are mixed at once, or else one sequence
 TOKENS_AT_ONCE = 1 << 12
 
@@ -108,7 +108,7 @@ class NativeSparse(Mixer):
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         count = max(1, TOKENS_AT_ONCE // x.shape[1])
         some = zip(torch.split(x, count), torch.split(mask, count), strict=True)
-        return self.merged(torch.cat([self._answer(*rows) for rows in some]))
+        return torch.cat([self.merged(self._answer(*rows)) for rows in some])
 
     def decoder(self, batch: int) -> Decoder:
         return NativeSparseDecoder(self, batch)

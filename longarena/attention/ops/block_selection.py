@@ -39,7 +39,9 @@ class Compression(nn.Module):
     def forward(self, t: Heads, mask: Mask, position: Float[Tensor, "block size"]) -> Summaries:
         """Make one vector of every block of (batch, heads, length, size)."""
         block = len(position)
-        t = F.pad(t.masked_fill(~mask[:, None, :, None], 0.0), (0, 0, 0, -t.shape[2] % block))
+        extra = -t.shape[2] % block
+        t = torch.where(mask[:, None, :, None], t, 0.0)
+        t = F.pad(t, (0, 0, 0, extra)) if extra else t  # nothing to add would cost a copy too
         tokens = self.inner(rearrange(t, "b h (n s) d -> b h n (s d)", s=block))
         # a map of a sum: the positions are mapped by themselves, once for all blocks
         parts = rearrange(self.inner.weight, "e (s d) -> e s d", s=block)

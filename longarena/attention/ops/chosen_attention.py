@@ -21,7 +21,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from longarena.attention.ops.chosen_blocks import Arrangement, Chunks, KeyBlocks, Tile
+from longarena.attention.ops.chosen_blocks import Arrangement, Chunks, KeyBlocks, Slots, Tile
 from longarena.shapes import Heads, Values
 
 LOG2_E = math.log2(math.e)
@@ -48,16 +48,17 @@ class _Attend(torch.autograd.Function):
         y, total = torch.empty_like(v), q.new_empty(*q.shape[:3], 1)
         for part in arrangement.parts():
             queries, keys, values = part.queries(q), part.keys(k), part.keys(v)
-            answers, largest, logs = part.room(v), part.room(total), part.room(total)
+            answers, largest, sums = part.room(v), part.room(total), part.room(total)
             for tile in part.tiles():
                 weights = logits(tile, tile.chunks(queries), tile.blocks(keys))
                 largest[tile.at] = at_least_lowest(weights.amax(dim=-1, keepdim=True))
                 weights.sub_(largest[tile.at]).exp2_()
-                logs[tile.at] = weights.sum(dim=-1, keepdim=True).log2_()
-                answers[tile.at] = weights @ tile.blocks(values)
-            part.put(add_logs(part.slots_of(logs.add_(largest), none=-math.inf)), total)
-            share = largest.sub_(part.chunks(part.queries(total, empty=math.inf))).exp2_()
-            part.put(part.collected(answers.mul_(share)), y)
+                torch.sum(weights, dim=-1, keepdim=True, out=sums[tile.at])
+                torch.bmm(weights, tile.blocks(values), out=answers[tile.at])
+            logs, heights = (part.slots_of(t, -math.inf) for t in (sums.log2_(), largest))
+            logs = add_logs(logs.add_(heights))
+            part.put(logs, total)
+            part.put(part.collected(answers, heights.sub_(logs).exp2_()), y)
         ctx.arrangement = arrangement
         ctx.save_for_backward(q, k, v, y, total)
         return y
@@ -79,30 +80,25 @@ class _Attend(torch.autograd.Function):
             for tile in part.tiles():
                 queries, dy_chunks, alongs = (tile.chunks(t) for t in rows)
                 key_blocks = tile.blocks(keys)
-                weights = logits(tile, queries, key_blocks, minus=tile.chunks(sums)).exp2_()
+                weights = logits(tile, queries, key_blocks).sub_(tile.chunks(sums)).exp2_()
                 tile.add(weights.mT @ dy_chunks, dvalues)
                 slope = (dy_chunks @ tile.blocks(values).mT).sub_(alongs).mul_(weights)
                 tile.add(slope.mT @ queries, dkeys)
-                dqueries[tile.at] = slope @ key_blocks
-            part.put(part.collected(dqueries).mul_(scale), dq)
+                torch.bmm(slope, key_blocks, out=dqueries[tile.at])
+            # also where a query has no block: at empty places the slope is zero
+            part.put(part.collected(dqueries, keys.new_full(part.place.shape, scale)), dq)
             part.put_keys(dkeys.mul_(scale), dk)
             part.put_keys(dvalues, dv)
         return dq, dk, dv, None
 
 
-def logits(
-    tile: Tile,
-    queries: Chunks,
-    keys: KeyBlocks,
-    minus: Float[Tensor, "chunks chunk 1"] | None = None,
-) -> Float[Tensor, "chunks chunk block"]:
+def logits(tile: Tile, queries: Chunks, keys: KeyBlocks) -> Float[Tensor, "chunks chunk block"]:
     """Multiply queries by keys, in base 2; what must not be seen is minus infinity."""
     start = queries.new_zeros(()).masked_fill(tile.hidden, -math.inf)
-    start = start if minus is None else start - minus
     return torch.baddbmm(start, queries, keys.mT, alpha=LOG2_E / math.sqrt(keys.shape[-1]))
 
 
-def add_logs(logs: Float[Tensor, "queries slots"]) -> Float[Tensor, "queries 1"]:
+def add_logs(logs: Slots) -> Float[Tensor, "queries 1"]:
     """Add up numbers, given and returned as logarithms; that of zero becomes the lowest number."""
     largest = at_least_lowest(logs.amax(dim=-1, keepdim=True))
     total = logs.sub_(largest).exp2_().sum(dim=-1, keepdim=True).log2_().add_(largest)

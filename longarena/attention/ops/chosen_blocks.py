@@ -37,6 +37,7 @@ QueryRows = Float[Tensor, "queries size"]
 KeyRows = Float[Tensor, "blocks keys_times_size"]
 Chunks = Float[Tensor, "chunks chunk size"]
 KeyBlocks = Float[Tensor, "chunks block size"]
+Slots = Float[Tensor, "queries slots"]
 
 
 @dataclass(frozen=True)
@@ -132,18 +133,15 @@ class Part:
         """Make room for one vector at every place."""
         return t.new_empty(len(self.number), self.chunk, t.shape[-1])
 
-    def chunks(self, rows: QueryRows) -> Chunks:
-        """Put all queries into chunks."""
-        return rows.index_select(0, self.query).view(-1, self.chunk, rows.shape[1])
-
-    def slots_of(self, t: Chunks, none: float) -> Float[Tensor, "queries slots"]:
+    def slots_of(self, t: Chunks, none: float) -> Slots:
         """Collect for every query the numbers at its places, and `none` where it has no block."""
         found = t.flatten().index_select(0, self.place.flatten()).view(self.place.shape)
         return found.masked_fill_(self.is_none, none)
 
-    def collected(self, t: Chunks) -> Float[Tensor, "queries size"]:
-        """Add up for every query the vectors at its places; at empty places there must be zeros."""
-        return F.embedding_bag(self.place, t.view(-1, t.shape[-1]), mode="sum")
+    def collected(self, t: Chunks, weights: Slots) -> Float[Tensor, "queries size"]:
+        """Add up for every query the vectors at its places, times its weights for them."""
+        rows = t.view(-1, t.shape[-1])
+        return F.embedding_bag(self.place, rows, per_sample_weights=weights, mode="sum")
 
     def put(self, rows: Float[Tensor, "queries size"], t: Heads) -> None:
         """Write one vector for every query."""

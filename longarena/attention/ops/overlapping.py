@@ -23,7 +23,6 @@ from torch.autograd.function import once_differentiable
 
 from longarena.attention.ops.blocks import Sets, Window, cut, join
 from longarena.attention.ops.recompute import recomputed
-from longarena.attention.ops.visible import visible
 from longarena.shapes import Heads, Mask, Values
 
 
@@ -41,11 +40,17 @@ def attend_in_windows(q: Heads, k: Heads, v: Values, mask: Mask, window: Window)
 
 
 def _bias(mask: Mask, window: Window, dtype: torch.dtype) -> Float[Tensor, "problems 1 block keys"]:
-    """Return what is added to the logits: zero, or minus infinity for keys that are not seen."""
-    distances = window.distances().to(mask.device)
-    band = (distances >= -window.before) & (distances <= window.after)
-    seen = visible(_views(mask[..., None, None], window).transpose(2, 3) & band)
-    return torch.zeros((), dtype=dtype, device=mask.device).masked_fill(~seen, -math.inf)
+    """Return what is added to the logits: zero, or minus infinity for keys that are not seen.
+
+    Every query sees its own key, so that its softmax is a number also where there is only padding.
+    """
+    zero, distances = torch.zeros((), dtype=dtype, device=mask.device), window.distances()
+    is_far = (distances < -window.before) | (distances > window.after)
+    is_padded = ~_views(mask[..., None, None], window).transpose(2, 3)
+    far = zero.masked_fill(is_far.to(mask.device), -math.inf)
+    bias = zero.masked_fill(is_padded, -math.inf) + far
+    bias.diagonal(window.before, dim1=2, dim2=3).zero_()
+    return bias
 
 
 def lay(x: Heads, window: Window) -> Sets:

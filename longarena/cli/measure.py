@@ -68,6 +68,15 @@ def measure(
             help="With --generate: contexts, separated by commas.", show_default=DEFAULT_CONTEXTS
         ),
     ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Give each mechanism at most so long at a length, beyond the least number of "
+            "turns, to become steady.",
+            show_default="30",
+        ),
+    ] = None,
     session: Annotated[
         str | None, typer.Option(help="A name for what is compared; by default a new one each day.")
     ] = None,
@@ -115,6 +124,7 @@ def measure(
     from longarena.measure import measure as measure_mixers
     from longarena.measure.budget import read_amount
     from longarena.measure.candidate import read_recipes
+    from longarena.measure.speed import StoppingRule
     from longarena.runtime import set_up
 
     given = {
@@ -125,6 +135,8 @@ def measure(
     }
     refuse_without(cost, "--cost", given)
     refuse_without(generate, "--generate", {"--contexts": contexts})
+    if cost and seconds is not None:
+        raise UserError("--cost times nothing; leave out --seconds")
     refuse_together(generate, {"--lengths": lengths, "--inference": inference, "--cost": cost})
     refuse_without(task is not None, "--task", {"--preset": preset, "--set": assignments})
     if task and shape:
@@ -145,6 +157,7 @@ def measure(
         found = count(mixers or (), lengths=chosen, shape=chosen_shape, progress=out.progress)
         return show_counts(found, limit, out)
     folder = store or RUNS / "records"
+    rule = StoppingRule() if seconds is None else StoppingRule(max_seconds_each=seconds)
     if generate:
         chosen = read_lengths(contexts or DEFAULT_CONTEXTS, "--contexts")
         batch_size = batch or 1
@@ -157,6 +170,7 @@ def measure(
                 shape=chosen_shape,
                 session=session,
                 store=folder,
+                stopping_rule=rule,
                 progress=out.progress,
             )
         return show_generation(generated, out, folder, store)
@@ -171,6 +185,7 @@ def measure(
             inference=inference,
             session=session,
             store=folder,
+            stopping_rule=rule,
             progress=out.progress,
         )
     show(records, out)

@@ -66,6 +66,7 @@ def test_what_is_above_a_budget_is_marked(limit, above):
         (["linear", "--cost", "--max-mult-adds", "5X"], "--max-mult-adds '5X' is not a number"),
         (["linear", "--cost", "--task", "listops", "--shape", "text"], "leave out --shape"),
         (["linear", "--cost", "--task", "listopps"], "unknown task 'listopps'"),
+        (["linear", "--cost", "--seconds", "5"], "--cost times nothing; leave out --seconds"),
     ],
 )
 def test_a_mistake_is_one_line_with_a_remedy(words, message):
@@ -84,7 +85,9 @@ def test_options_reach_the_measurement(monkeypatch, tmp_path):
     # the package has a function `measure`, which hides the folder from a dotted name
     monkeypatch.setattr(import_module("longarena.measure"), "measure", remember)
     with pytest.raises(UserError, match="enough"):
-        run("linear", "--batch", "2", "--inference", "--session", "s", "--store", str(tmp_path))
+        words = ("--batch", "2", "--inference", "--seconds", "5", "--session", "s")
+        run("linear", *words, "--store", str(tmp_path))
     assert asked["mixers"] == ["linear"]
     assert (asked["batch_size"], asked["inference"], asked["session"]) == (2, True, "s")
+    assert asked["stopping_rule"].max_seconds_each == 5
     assert (asked["store"], list(asked["lengths"])) == (tmp_path, [1024, 2048, 3072, 4096])

@@ -15,11 +15,11 @@ COLUMNS = (
     Column("Width"),
     Column("Rate"),
     Column("Parameters"),
-    Column("Mult-Adds", better="less"),
-    *(Column(kind.capitalize()) for kind in KINDS),
     Column("BLEU", better="more"),
     Column("chrF", better="more"),
     Column("Seeds"),
+    Column("Mult-Adds", better="less"),
+    *(Column(kind.capitalize()) for kind in KINDS),
 )
 
 
@@ -50,10 +50,10 @@ def _row(model: Translator) -> Row:
         Cell(str(model.width), model.width),
         Cell(f"{model.rate:g}", model.rate),
         _count(model.runs[0].metrics.parameters),
-        *counts,
         _number(model.values),
         _number([each for run in model.runs if (each := _chrf(run.metrics.details.get("chrF")))]),
         Cell(str(len(model.runs)), len(model.runs)),
+        *counts,
     )
     return Row(cells, {"family": model.row.card.family})
 

@@ -30,6 +30,10 @@ LAYERS = [
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 FILES = [path for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT or path.stem in RANK]
+MODULES = {
+    ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+    for path in ROOT.rglob("*.py")
+} - {"longarena"}
 # which part each public name of the package is from
 PUBLIC = {
     alias.name: node.module.split(".")[1]
@@ -69,3 +73,36 @@ def test_every_folder_has_its_place_in_the_list():
 def test_every_file_opens_with_its_idea():
     paths = sorted(ROOT.rglob("*.py"))
     assert not [str(path) for path in paths if not ast.get_docstring(ast.parse(path.read_text()))]
+
+
+def loaded_at_once(name):
+    """The modules that a module loads at its top, with their folders."""
+    path = ROOT.parent / Path(*name.split("."))
+    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    for node in ast.parse(source.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("longarena."):
+            members = [f"{node.module}.{alias.name}" for alias in node.names]
+            inner = [each for each in members if each in MODULES]
+            for each in inner or [node.module]:
+                parts = each.split(".")
+                folders = [".".join(parts[:end]) for end in range(2, len(parts) + 1)]
+                # a folder that is being loaded already is not loaded again
+                yield from (part for part in folders if not f"{name}.".startswith(f"{part}."))
+
+
+def circle(name, above, done):
+    """A way from a module back to itself, or nothing."""
+    if name in above:
+        return [*above[above.index(name) :], name]
+    if name in done:
+        return []
+    for each in loaded_at_once(name):
+        if found := circle(each, [*above, name], done):
+            return found
+    done.add(name)
+    return []
+
+
+def test_every_module_can_be_imported_first():
+    done = set()
+    assert [found for name in sorted(MODULES) if (found := circle(name, [], done))] == []

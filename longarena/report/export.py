@@ -15,9 +15,10 @@ from longarena.report.charts import CHARTS, draw_charts
 from longarena.report.charts.chart import ChartKind
 from longarena.report.charts.chart_files import WRITERS, Figure, figures
 from longarena.report.findings import Findings
+from longarena.report.remedies import MEASURE, TRAIN
 from longarena.report.showable import shown
 from longarena.report.tables import TABLES
-from longarena.report.tables.kind import MEASURE, TRAIN, TableKind
+from longarena.report.tables.kind import TableKind
 from longarena.runtime import no_collection
 from longarena.table.csv import write_csv
 from longarena.table.latex import latex

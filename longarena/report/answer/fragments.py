@@ -16,7 +16,7 @@ from longarena.report.answer.contest_words import ContestWords, contest_words
 from longarena.report.answer.cost_words import CostWords, LengthWords, cost_words, length_words
 from longarena.report.findings import Findings
 from longarena.report.formatting import row_name
-from longarena.report.tables.kind import MEASURE
+from longarena.report.remedies import MEASURE
 
 
 @dataclass(frozen=True)

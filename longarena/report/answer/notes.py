@@ -7,7 +7,7 @@ from longarena.findings.answer import Question
 from longarena.report.answer.contest_words import ContestWords
 from longarena.report.answer.fragments import Fragments
 from longarena.report.answer.missing import names
-from longarena.report.tables.kind import GENERATE
+from longarena.report.remedies import GENERATE
 
 # a length that is off by more than this factor says little
 FAR = 1.5

@@ -29,7 +29,7 @@ from longarena.report.charts.spans import draw_spans
 from longarena.report.charts.state import draw_pairs, draw_state
 from longarena.report.charts.translation import draw_translation
 from longarena.report.findings import Findings
-from longarena.report.tables.kind import GENERATE, MEASURE, PROBE, SEEDS, TRAIN
+from longarena.report.remedies import GENERATE, MEASURE, PROBE, SEEDS, TRAIN
 
 CHARTS: Mapping[str, ChartKind] = {
     "picture": ChartKind(

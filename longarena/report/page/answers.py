@@ -15,8 +15,8 @@ from longarena.report.answer.fragments import Fragments, fragments
 from longarena.report.answer.notes import FAR, OWN_DATA
 from longarena.report.answer.sentence import Spoken, speak
 from longarena.report.findings import Findings
+from longarena.report.remedies import GENERATE
 from longarena.report.tables.choice import choice_table
-from longarena.report.tables.kind import GENERATE
 from longarena.table.table import Table, distinct
 
 

@@ -32,6 +32,7 @@ from longarena.report.page.runs import Pages, run_pages, write_run_pages
 from longarena.report.page.samples import Sample, samples
 from longarena.report.page.suites import suite_charts, suite_views, untried
 from longarena.report.patterns.pictures import Plate, gallery
+from longarena.report.remedies import COMPARE
 from longarena.report.showable import shown
 from longarena.report.tables.beside import beside_costs, beside_scores, beside_session
 from longarena.report.tables.costs import (
@@ -43,7 +44,6 @@ from longarena.report.tables.costs import (
 )
 from longarena.report.tables.counts import session_counts
 from longarena.report.tables.families import family_table
-from longarena.report.tables.kind import COMPARE
 from longarena.report.tables.published import published_tables
 from longarena.report.tables.runs import failure_tables
 from longarena.report.tables.tuning import tuning_tables

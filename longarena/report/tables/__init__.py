@@ -31,6 +31,17 @@ The name of a kind means all of its tables: `cost` is `cost-1024` and `cost-4096
 
 from collections.abc import Mapping
 
+from longarena.report.remedies import (
+    AGREE,
+    CHOOSE,
+    COMPARE,
+    GENERATE,
+    MEASURE,
+    SEEDS,
+    TRAIN,
+    TRANSLATE,
+    TUNE,
+)
 from longarena.report.tables.agreement import agreement_tables
 from longarena.report.tables.answer import answer_tables
 from longarena.report.tables.beside import beside_tables
@@ -51,18 +62,7 @@ from longarena.report.tables.generation import (
     state_table,
     token_table,
 )
-from longarena.report.tables.kind import (
-    AGREE,
-    CHOOSE,
-    COMPARE,
-    GENERATE,
-    MEASURE,
-    SEEDS,
-    TRAIN,
-    TRANSLATE,
-    TUNE,
-    TableKind,
-)
+from longarena.report.tables.kind import TableKind
 from longarena.report.tables.minutes import minute_tables
 from longarena.report.tables.published import published_tables
 from longarena.report.tables.ratios import ratio_table

@@ -1,0 +1,11 @@
+"""The commands that make the records which a table, a chart or an answer is missing."""
+
+TRAIN, MEASURE = "longarena train listops linear", "longarena measure"
+GENERATE = f"{MEASURE} --generate"
+CHOOSE = "longarena choose listops --minutes 30"
+COMPARE = "longarena sweep --tasks listops --mixers transformer,linear,s4d"
+AGREE = "longarena sweep --tasks listops,pathfinder --mixers all"
+SEEDS = "longarena sweep --tasks listops --mixers transformer,linear --seeds 3"
+PROBE = "longarena train recall"
+TRANSLATE = "longarena train multi30k transformer"
+TUNE = "longarena sweep --tasks listops --tune optimiser.rate=3e-4,1e-3,3e-3"

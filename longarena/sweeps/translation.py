@@ -1,4 +1,4 @@
-"""Translation of Multi30k under Mult-Adds, with the `cpu` preset: about 25 minutes a run on a core.
+"""Translation of Multi30k under Mult-Adds, with the `cpu` preset: 10 to 30 minutes a run on a core.
 
 The Transformer and the Lite Transformer at three sizes each, the middle one with a second seed; at
 the middle size also what becomes of the Lite Transformer without its parts, and three other

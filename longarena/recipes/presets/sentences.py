@@ -2,8 +2,9 @@
 
 An encoder and a decoder of three layers each. Every mechanism has the same width, steps and rate;
 a mechanism that cannot be causal reads the source, and softmax attention writes the target. Other
-sizes are `--set model.width=...` with an `mlp_width` twice as large; the Lite Transformer's
-feed-forward is flat, so it takes a width a quarter larger for about the same Mult-Adds.
+sizes are `--set model.width=...` with an `mlp_width` twice as large and the rate of `rate_at`; the
+Lite Transformer's feed-forward is flat, so it takes a width a quarter larger for about the same
+Mult-Adds.
 
 Dropout, label smoothing and sinusoidal positions are those of the Lite Transformer's authors; the
 last five checkpoints are averaged, they average ten.
@@ -14,7 +15,7 @@ Choice: 2,400 steps of 64 sentences are five epochs of Multi30k. Small batches a
         most from so few: after 96,000 sentences a Transformer of width 64 has a test BLEU of 22.9
         with batches of 128 and a rate of 0.003, 27.1 with batches of 64, 30.5 with 64 and 0.006.
 Choice: the rate falls as the width grows, to which it is inverse. At a width of 128 half of that
-        0.006 does as well, and at 192 even 0.004 holds a Transformer back (docs/results.md).
+        0.006 does better, and at 192 even 0.004 holds a Transformer back (docs/results.md).
 Choice: 4,000 byte pairs. In a small model the output is a large part of a step, and Multi30k has
         few words.
 """

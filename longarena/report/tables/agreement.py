@@ -20,10 +20,7 @@ Order = Mapping[str, float]
 
 def agreement_tables(found: Findings) -> list[Table]:
     """Tabulate the agreement of every two columns of a board, where any can be computed."""
-    tables = distinct(agreement_table(board) for board in found.boards)
-    return [
-        table for table in tables if any(cell.value for row in table.rows for cell in row.cells)
-    ]
+    return distinct(filter(_says_something, map(agreement_table, found.boards)))
 
 
 def agreement_table(board: Board) -> Table:

@@ -14,8 +14,9 @@ Cost:   time O(N (c (d + e) + d e)), memory O(N D + (N / c) d e), per head with 
 Choice: what the paper leaves open is as in the authors' code (NVlabs/GatedDeltaNet, and
         flash-linear-attention, which they maintain): no biases, one norm for all heads, A from 0 to
         16 and softplus(dt) from 0.001 to 0.1 at the start.
-Choice: keys are as wide as qkv_width and values `expand_v` times as wide. The authors make both a
-        quarter narrower, so that a layer has 6 D^2 parameters; for that choose a qkv_width.
+Choice: keys have 0.75 and values 1.5 of the width, as the authors' class has by default
+        (NVlabs/GatedDeltaNet, lit_gpt/gated_delta_net.py), which makes 6 D^2 parameters in one
+        direction. They round the size of a head down, we to the nearest.
 Choice: a padded token writes nothing, and nothing fades there.
 Choice: projections start as everywhere here; the authors' start is smaller.
 Choice: A and dt are slow; the authors spare them the weight decay, at the common rate.
@@ -43,7 +44,6 @@ from longarena.attention.ops.delta_step import Carried, DeltaStep, Maps, start
 from longarena.attention.ops.gated_norm import EPSILON
 from longarena.attention.ops.projection import projection
 from longarena.attention.ops.visible import all_real
-from longarena.errors import UserError
 from longarena.options import Options
 from longarena.shapes import Mask, Tokens
 
@@ -52,13 +52,14 @@ A_MAX = 16.0
 
 
 class GatedDeltaNetOptions(Options):
-    """`conv` tokens are convolved, values are `expand_v` times as wide as keys.
+    """`conv` tokens are convolved; keys and values are so many times as wide as `qkv_width`.
 
-    `chunk` changes nothing but speed.
+    A head has a whole number of channels, the nearest. `chunk` changes nothing but speed.
     """
 
     conv: int = Field(4, ge=1)
-    expand_v: float = Field(2.0, gt=0)
+    expand_k: float = Field(0.75, gt=0)
+    expand_v: float = Field(1.5, gt=0)
     chunk: int = Field(CHUNK, ge=1)
 
 
@@ -67,8 +68,11 @@ class DeltaSet(nn.Module):
 
     def __init__(self, place: Place, options: GatedDeltaNetOptions) -> None:
         super().__init__()
-        width, keys, heads = place.width, place.qkv_width, place.num_heads
-        values = heads * value_size(place, options.expand_v)
+        width, heads = place.width, place.num_heads
+        keys, values = (
+            heads * max(1, round(place.head_size * times))
+            for times in (options.expand_k, options.expand_v)
+        )
         self.query, self.key = (projection(width, keys) for _ in range(2))
         self.value, self.gate = (projection(width, values) for _ in range(2))
         self.beta, self.decay = (projection(width, heads) for _ in range(2))
@@ -159,15 +163,3 @@ class DeltaDecoder(Decoder):
         """Take over what was handed over, with the batch first."""
         self.tail = carried.tail[0].transpose(0, 1)
         self.state = torch.unflatten(carried.state, 0, rows)
-
-
-def value_size(place: Place, expansion: float) -> int:
-    """Give the size of a head's values, which must be whole."""
-    asked = place.head_size * expansion
-    size = round(asked)
-    if size < 1 or abs(size - asked) > 1e-6 * size:
-        raise UserError(
-            f"expand_v={expansion:g} makes values of {asked:g} channels from keys of "
-            f"{place.head_size}; choose another expand_v"
-        )
-    return size

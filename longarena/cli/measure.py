@@ -120,11 +120,10 @@ def measure(
     json: AsJson = False,
 ) -> None:
     """Measure a training step of mechanisms at several lengths: speed, memory and how they grow."""
-    from longarena.measure import SHAPES, count, count_recipes, measure_generation
+    from longarena.measure import SHAPES, StoppingRule, count, count_recipes, measure_generation
     from longarena.measure import measure as measure_mixers
     from longarena.measure.budget import read_amount
     from longarena.measure.candidate import read_recipes
-    from longarena.measure.speed import StoppingRule
     from longarena.runtime import set_up
 
     given = {

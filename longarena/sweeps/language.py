@@ -1,4 +1,4 @@
-"""Every causal mechanism on enwik8 with the `cpu` preset: about 20 minutes a run on one core."""
+"""Every causal mechanism on enwik8 with the `cpu` preset: about 10 minutes a run on one core."""
 
 from longarena import Recipe, preset
 from longarena.attention import CARDS

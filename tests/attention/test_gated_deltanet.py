@@ -5,7 +5,6 @@ from attention.cases import make, tokens
 
 from longarena.attention import build
 from longarena.attention.ops import delta_layer
-from longarena.errors import UserError
 from longarena.measure.memory import allocations
 
 SIZES = {"width": 16, "num_heads": 2, "max_length": 16384}
@@ -152,8 +151,8 @@ def test_what_is_kept_of_a_token_is_its_projection_and_what_it_writes():
     y.sum().backward()
     parameters = 2 * sum(p.nbytes for p in mixer.parameters())
     # queries, keys, values, gate; values that are written, rows of the inverse; b and decay
-    per_token = (32 + 32 + 64 + 64) + (64 + 2 * 32) + 8 * 2
-    per_stretch = 2 * 16 * 32 + 3 * 192
+    per_token = (24 + 24 + 48 + 48) + (48 + 2 * 32) + 8 * 2
+    per_stretch = 2 * 12 * 24 + 3 * 144
     sets = 2 * 4 * (4096 * per_token + 8 * per_stretch)
     masks = 4 * 4096
     assert sum(kept.values()) <= x.nbytes + parameters + sets + masks
@@ -179,7 +178,7 @@ def test_long_stretches_change_nothing_but_speed(causal, monkeypatch):
 
 def test_a_decoder_carries_the_states_and_the_last_tokens():
     mixer = make("gated-deltanet", {"conv": 4}, causal=True)
-    states, convolved = 2 * 8 * 16, 2 * 16 + 2 * 16
+    states, convolved = 2 * 6 * 12, 2 * 12 + 24
     assert mixer.state_bytes(1) == mixer.state_bytes(100) == 8 * (states + 3 * convolved)
 
 
@@ -194,10 +193,10 @@ def test_it_starts_as_the_authors_start_it():
     assert (mixer.forwards.norm.weight == 1).all()
 
 
-def test_a_set_has_eight_squares_of_the_width_in_its_maps():
+def test_a_set_has_six_squares_of_the_width_in_its_maps():
     mixer = build("gated-deltanet", width=64, num_heads=4, max_length=8)
-    maps = 8 * 64**2 + 2 * 4 * 64
-    others = 4 * (64 + 64 + 128) + 4 + 4 + 32
+    maps = 6 * 64**2 + 2 * 4 * 64
+    others = 4 * (48 + 48 + 96) + 4 + 4 + 24
     assert sum(p.numel() for p in mixer.parameters()) == 2 * (maps + others)
 
 
@@ -209,7 +208,12 @@ def test_a_feed_forward_follows_and_the_decays_learn_slowly():
     }
 
 
-@pytest.mark.parametrize("expand_v", [0.3, 0.01])
-def test_values_that_are_no_whole_number_are_refused(expand_v):
-    with pytest.raises(UserError, match="channels from keys of 8; choose another expand_v"):
-        build("gated-deltanet", options={"expand_v": expand_v}, **SIZES)
+@pytest.mark.parametrize(
+    ("expand_k", "expand_v", "keys", "values"),
+    [(0.3, 0.7, 2, 6), (1.0, 2.0, 8, 16), (0.01, 3, 1, 24)],
+)
+def test_a_head_has_the_nearest_whole_number_of_channels(expand_k, expand_v, keys, values):
+    options = {"expand_k": expand_k, "expand_v": expand_v}
+    found = build("gated-deltanet", options=options, **SIZES).forwards
+    assert len(found.query.weight) == len(found.key.weight) == 2 * keys
+    assert len(found.value.weight) == 2 * values

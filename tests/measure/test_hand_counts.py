@@ -154,13 +154,13 @@ def h_transformer(block):
     return PROJECTIONS + met * attend(block, block, d)
 
 
-def gated_deltanet(chunk, values=2 * D):
+def gated_deltanet(chunk, keys=3 * D // 4, values=3 * D // 2):
     # queries, keys, values, a gate, and two numbers per head
-    maps = N * D * (2 * D + 2 * values + 2 * H) + N * values * D
+    maps = N * D * (2 * keys + 2 * values + 2 * H) + N * values * D
     # queries and keys with keys, the triangular matrix, its inverse and the scores with values
-    inside = N * chunk * 2 * D + N * chunk**2 * H // 2 + 2 * N * chunk * values
+    inside = N * chunk * 2 * keys + N * chunk**2 * H // 2 + 2 * N * chunk * values
     # queries and keys read the state, and keys write it
-    return 2 * (maps + inside + 3 * N * d * values)
+    return 2 * (maps + inside + 3 * N * (keys // H) * values)
 
 
 def native_sparse(block, select, window):

@@ -48,8 +48,8 @@ def test_a_short_pattern_is_not_full_attention(mixer):
     assert seen.sum() <= length // 2
 
 
-def test_every_probe_has_small_windows():
-    for task in ("recall", "selective-copy", "induction", "passkey"):
+def test_every_probe_and_sentence_has_small_windows():
+    for task in ("recall", "selective-copy", "induction", "passkey", "multi30k"):
         assert preset(task, "local", "cpu").model.options["block"] <= 8
     assert preset("recall", "transformer", "cpu").model.options == {}
     assert preset("image", "local", "cpu").model.options == {}

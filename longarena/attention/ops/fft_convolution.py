@@ -17,6 +17,8 @@ Choice: half precision is transformed in single precision.
 Choice: a backward pass of its own; torch's takes complex transforms where real ones do. Measured on
         one core for four rows of 4,096 tokens and 256 channels, forward and backward: 459 ms,
         against 596 ms.
+Choice: the answer is laid out as tokens are, at the price of a copy: in what follows, elements of
+        two layouts would meet. So S4D takes 0.8 of the time for the same rows, `long-conv` 0.7.
 """
 
 from typing import Any, TypeAlias
@@ -44,7 +46,7 @@ def fft_convolve(x: Tokens, kernels: Kernels) -> Tokens:
     circle = wrap(kernels, fast_length(2 * x.shape[1] - 1))
     channels = rearrange(x.to(kernels.dtype), "b n d -> b d n")
     y: Tensor = _Convolve.apply(channels, circle)  # type: ignore[no-untyped-call]
-    return rearrange(y, "b d n -> b n d")
+    return rearrange(y, "b d n -> b n d").contiguous()
 
 
 def fast_length(least: int) -> int:

@@ -3,15 +3,19 @@
 Every task is a version on which a good mechanism gets far above chance within 20 minutes of one
 core: short lists, the first 512 bytes of a review, all of CIFAR-10, Pathfinder at 16 x 16 pixels,
 the first 512 bytes of each paper of Retrieval and spoken digits at 2 kHz; texts in windows of 512
-bytes. What made the difference, by trial: pixels read as numbers instead of 256 words, the norm of
-the batch instead of the layer's, a high rate, and a lower one for the slow parameters of state
-spaces; for texts, rotary positions instead of learned ones. Windows, blocks and memories are as
-much shorter than their defaults as the sequences are (`windows.py`).
+bytes, of enwik8 the first fifth of each split. What made the difference, by trial: pixels read as
+numbers instead of 256 words, the norm of the batch instead of the layer's, a high rate, and a lower
+one for the slow parameters of state spaces; for texts, rotary positions instead of learned ones.
+Windows, blocks and memories are as much shorter than their defaults as the sequences are
+(`windows.py`).
 
 Every mechanism takes the same steps, so a slow one takes longer. Validation is on 1,000 examples,
 or on 200 windows of a text; the test is on all. The numbers compare mechanisms with each other, not
 with published ones. One rate does not suit all:
 `longarena sweep --preset cpu --tune optimiser.rate=...` gives each its own.
+
+Choice: texts in batches of 4 windows, so that few bytes give many steps. With them the Transformer
+        has 2.42 bits per byte of enwik8 after 4 million bytes, and 2.45 at half of the rate.
 """
 
 from dataclasses import replace
@@ -28,7 +32,7 @@ OUTSIDE = Portion(
 )
 # for texts: enwik8 and files of the user's
 LANGUAGE = Portion(
-    batch_size=16,
+    batch_size=4,
     steps=2000,
     options={"length": 512},
     num_validations=8,
@@ -70,7 +74,7 @@ PORTIONS = {
         options={"rate": 2000, "max_length": 1280},
         input="value",
     ),
-    "enwik8": LANGUAGE,
+    "enwik8": replace(LANGUAGE, size=0.2),
     **PROBES,
 }
 

@@ -27,10 +27,14 @@ from longarena.attention import CARDS
 from longarena.model.config import ModelConfig
 from longarena.options import Value
 from longarena.recipes.presets.outside import version_of
+from longarena.recipes.presets.windows import options_at
 from longarena.recipes.recipe import Optimiser, Recipe, TaskChoice
 from longarena.recipes.schedule import Schedule
 from longarena.tasks.twofiles import is_pair_name
 
+# what sentences have at most, but for a few; windows, blocks and memories are as short beside it as
+# their defaults beside a long task
+WINDOW_LENGTH = 64
 # what writes where a mechanism can only read
 WRITER = "transformer"
 # 0.006 at a width of 64, 0.003 at 128
@@ -67,6 +71,7 @@ class Sentences:
             task=TaskChoice(name=task, version=version_of(task), options=self.options),
             model=ModelConfig(
                 mixer=mixer,
+                options=options_at(WINDOW_LENGTH, mixer),
                 decoder=None if is_able else WRITER,
                 width=self.width,
                 depth=self.depth,

@@ -22,9 +22,9 @@ from torch.nn.functional import pad, silu, softplus
 SMALL = {"chunk": 16}
 VARIANTS = [
     {},
-    {"conv": 1, "expand_v": 1.0, "chunk": 1},
-    {"conv": 3, "expand_v": 0.5, "chunk": 7},
-    {"conv": 9, "expand_v": 3.0, "chunk": 256},
+    {"conv": 1, "expand_k": 1.0, "expand_v": 1.0, "chunk": 1},
+    {"conv": 3, "expand_k": 2.0, "expand_v": 0.5, "chunk": 7},
+    {"conv": 9, "expand_k": 0.01, "expand_v": 3.0, "chunk": 256},
 ]
 
 

@@ -112,5 +112,9 @@ class Stepper:
 
 
 def mix(layer: MixingLayer, decoder: Decoder, x: Tokens, mask: Mask) -> Tokens:
-    """Run the half of a layer in which positions talk, with the decoder for its mixer."""
-    return decoder.read(layer.mixer_norm(x, mask))
+    """Run the half of a layer in which positions talk, with the decoder for its mixer.
+
+    A token alone is a step: what reads many at once may prepare for a whole block of them.
+    """
+    x = layer.mixer_norm(x, mask)
+    return decoder.step(x[:, 0])[:, None] if x.shape[1] == 1 else decoder.read(x)

@@ -48,6 +48,15 @@ def test_token_by_token_a_model_says_what_it_says_of_the_whole(name, options):
     assert_steps_equal_the_whole(build(name, options))
 
 
+def test_a_token_alone_is_a_step(monkeypatch):
+    stepper = Stepper(build("convolution"), batch=2)
+    stepper.start()
+    stepper.read(IDS[:, :PROMPT])
+    for decoder in stepper.decoders:
+        monkeypatch.setattr(decoder, "read", None)
+    stepper.read(IDS[:, PROMPT : PROMPT + 1])
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -62,10 +62,10 @@ def run(monkeypatch, capsys, tmp_path):
 @pytest.fixture(scope="session")
 def fork_server():
     """A function: the process that forks what measures, started once for all tests that ask."""
-    from longarena.measure.process import ForkServer  # noqa: PLC0415
+    from longarena.measure.process import fork_server  # noqa: PLC0415
 
     with ExitStack() as stack:
-        yield cache(lambda: stack.enter_context(ForkServer()))
+        yield cache(lambda: stack.enter_context(fork_server()))
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def hasty(monkeypatch, fork_server):
     session = import_module("longarena.measure.session")
     for module in (import_module("longarena.measure"), session):
         monkeypatch.setattr(module, "StoppingRule", lambda **_: rule)
-    monkeypatch.setattr(session, "ForkServer", lambda: nullcontext(fork_server()))
+    monkeypatch.setattr(session, "fork_server", lambda: nullcontext(fork_server()))
 
 
 @pytest.fixture

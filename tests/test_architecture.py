@@ -9,7 +9,7 @@ ROOT = Path(longarena.__file__).parent
 LAYERS = [
     ["errors", "lazy", "printable", "version"],
     ["loading", "options", "shapes", "seeding", "table"],
-    ["progress", "runtime"],
+    ["fork_server", "progress", "runtime"],
     ["data"],
     ["tasks"],
     ["attention"],

@@ -7,66 +7,17 @@ killed it is not known; but the system counts how often it had to kill because m
 import os
 import select
 import signal
-import socket
-import subprocess
-import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from longarena.fork_server import ForkServer
 from longarena.measure.messages import Answer, Command, Order
 
-ANSWER_BYTES = 64
 
-
-class ForkServer:
-    """A process that forks workers (fork_server.py); use it as a context manager."""
-
-    def __init__(self) -> None:
-        self._socket, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "longarena.measure.fork_server", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                env=_environment(),
-                # Ctrl-C is for the measuring process; it ends its workers itself
-                process_group=0,
-            )
-
-    @property
-    def pid(self) -> int:
-        """The number of the process."""
-        return self._process.pid
-
-    def __enter__(self) -> "ForkServer":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._socket.close()
-        self._process.kill()
-        self._process.wait()
-
-    def fork(self, files: list[int]) -> int:
-        """Start a worker with these files as its input, output and errors; return its number."""
-        socket.send_fds(self._socket, [b"fork"], files)
-        return self._answer()
-
-    def wait(self, pid: int) -> int:
-        """Return the exit code of a worker that has ended."""
-        self._socket.sendall(str(pid).encode())
-        return self._answer()
-
-    def _answer(self) -> int:
-        answer = self._socket.recv(ANSWER_BYTES)
-        if not answer:
-            raise RuntimeError("the process that starts workers has ended")
-        return int(answer)
-
-
-def _environment() -> dict[str, str]:
-    """Let a worker find the user's own mixers as this process does, and share its cores well.
+def fork_server() -> ForkServer:
+    """Return a process that forks workers, whose threads share its cores well.
 
     By default a thread that waits for another one spins for milliseconds. If some other process
     uses the core that the other thread needs, both make no progress: a step took 50 times as long
@@ -74,8 +25,8 @@ def _environment() -> dict[str, str]:
     is slow to start it again: steps of many small operations were 7 to 15 % slower, and uneven. So
     threads spin for as long as is usual between two operations, then sleep.
     """
-    here = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    return {"GOMP_SPINCOUNT": "10000"} | os.environ | here
+    spins = os.environ.get("GOMP_SPINCOUNT", "10000")
+    return ForkServer("longarena.measure.worker", {"GOMP_SPINCOUNT": spins})
 
 
 class WorkerProcess:

@@ -33,7 +33,7 @@ from longarena.measure.candidate import (
 from longarena.measure.limits import rates
 from longarena.measure.memory import free_memory_bytes
 from longarena.measure.messages import Command, Order, StepName
-from longarena.measure.process import ForkServer, WorkerProcess
+from longarena.measure.process import WorkerProcess, fork_server
 from longarena.measure.speed import Participant, StoppingRule, Timing, take_turns
 from longarena.measure.work import BATCH_SIZE, SHAPES, Shape
 from longarena.model.config import ModelConfig
@@ -161,8 +161,8 @@ class _Run:
         total = turns * (done + len(targets))
         with (
             self.progress.bar("measuring", total=total, done=turns * done) as bar,
-            ForkServer() as fork_server,
-            WorkerProcess(fork_server, _machine_order(), self.rule.timeout_seconds) as yardstick,
+            fork_server() as server,
+            WorkerProcess(server, _machine_order(), self.rule.timeout_seconds) as yardstick,
         ):
             for length in dict.fromkeys(target.length for target in targets):
                 together = [target for target in targets if target.length == length]

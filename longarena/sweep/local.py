@@ -1,6 +1,7 @@
 """Workers on this machine: each run in a process of its own, a fixed number of them at a time.
 
-A worker that crashes or is killed does not affect the others, and its end is an outcome like any
+They are forked by a process that has imported what they need, which saves each of them seconds. A
+worker that crashes or is killed does not affect the others, and its end is an outcome like any
 other. Every worker has its share of the cores, and of the GPUs if there are any.
 
 Choice: by default one worker per GPU, or per core: many runs with one thread each do more work in
@@ -9,17 +10,17 @@ Choice: by default one worker per GPU, or per core: many runs with one thread ea
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import IO
 
 import torch
 
 from longarena.data.files import write_atomically
+from longarena.fork_server import ForkServer
 from longarena.progress import Progress
 from longarena.recipes.recipe import Recipe
 from longarena.sweep.plan import Places
@@ -35,13 +36,15 @@ class Pool:
     threads: int
     accelerators: tuple[str, ...] = ()
 
-    def environment(self, place: int) -> dict[str, str]:
-        """Return the environment of the worker at a place of the pool."""
+    def fork_server(self) -> ForkServer:
+        """Return a process that forks workers."""
         # threads that wait must sleep, or they take the cores that others need
         given = {"OMP_NUM_THREADS": str(self.threads), "OMP_WAIT_POLICY": "PASSIVE"}
-        if self.accelerators:
-            given["CUDA_VISIBLE_DEVICES"] = self.accelerators[place % len(self.accelerators)]
-        return given
+        return ForkServer("longarena.sweep.worker", given)
+
+    def accelerator(self, place: int) -> str | None:
+        """Return the GPU of the worker at a place of the pool, if there are any."""
+        return self.accelerators[place % len(self.accelerators)] if self.accelerators else None
 
 
 def pool(workers: int | None, threads: int | None) -> Pool:
@@ -77,13 +80,21 @@ class LocalCrew:
     def __init__(self, places: Places, pool: Pool) -> None:
         self.places, self.pool = places, pool
         self._workers: dict[int, _Worker] = {}
+        self._closing = ExitStack()
 
     def __enter__(self) -> "LocalCrew":
         return self
 
     def __exit__(self, *_: object) -> None:
-        for worker in self._workers.values():
-            worker.kill()
+        with self._closing:
+            for worker in self._workers.values():
+                worker.kill()
+
+    @cached_property
+    def _fork_server(self) -> ForkServer:
+        """Start it with the first worker: a sweep may have nothing to do."""
+        with _holding_back_interrupts():
+            return self._closing.enter_context(self.pool.fork_server())
 
     @property
     def num_workers(self) -> int:
@@ -108,8 +119,9 @@ class LocalCrew:
             store=self.places.store,
             threads=self.pool.threads,
             until=until,
+            accelerator=self.pool.accelerator(place),
         )
-        self._workers[place] = _Worker(job, self.pool.environment(place))
+        self._workers[place] = _Worker(job, self._fork_server)
 
     def ended(self) -> list[tuple[Recipe, Outcome]]:
         """Return the runs whose processes have ended since the last call."""
@@ -131,50 +143,43 @@ class LocalCrew:
 class _Worker:
     """The process of one run (worker.py)."""
 
-    def __init__(self, job: Job, environment: dict[str, str]) -> None:
+    def __init__(self, job: Job, fork_server: ForkServer) -> None:
         self.job = job
+        self._fork_server = fork_server
+        self._exit_code: int | None = None
         # files, not pipes: a run must go on even if nobody reads its output
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the run has ended
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
-        with _holding_back_interrupts():
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "longarena.sweep.worker"],
-                stdin=subprocess.PIPE,
-                stdout=self._output,
-                stderr=self._errors,
-                # so that the worker finds the user's own mixers as this process does
-                env=os.environ | environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
-                # Ctrl-C in a terminal is for the sweep, which asks each of its workers once
-                process_group=0,
-            )
+        theirs, ours = os.pipe()
+        self._input = os.fdopen(ours, "wb")
+        self._pid = fork_server.fork([theirs, self._output.fileno(), self._errors.fileno()])
+        os.close(theirs)
         # a worker that has ended is noticed by its missing outcome
         with suppress(BrokenPipeError):
             self._input.write(job.model_dump_json().encode() + b"\n")
             self._input.flush()
 
     @property
-    def _input(self) -> IO[bytes]:
-        if self._process.stdin is None:
-            raise RuntimeError("a worker has no standard input")
-        return self._process.stdin
-
-    @property
     def is_over(self) -> bool:
-        return self._process.poll() is not None
+        if self._exit_code is None:
+            self._exit_code = self._fork_server.poll(self._pid)
+        return self._exit_code is not None
 
     def ask_to_stop(self) -> None:
-        self._process.send_signal(signal.SIGINT)
+        if not self.is_over:
+            os.kill(self._pid, signal.SIGINT)
 
     def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        if not self.is_over:
+            os.kill(self._pid, signal.SIGKILL)
+            self._exit_code = self._fork_server.wait(self._pid)
         self._close()
 
     def outcome(self) -> Outcome:
         """Read how the run ended; keep the errors of a failed one in its folder."""
         output, errors = _read(self._output), _read(self._errors)
         self._close()
-        lines, code = output.strip().splitlines(), self._process.returncode
+        lines, code = output.strip().splitlines(), self._exit_code or 0
         if code == 0 and lines:
             return Outcome.model_validate_json(lines[-1])
         if code < 0:

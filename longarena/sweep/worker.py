@@ -31,13 +31,17 @@ from longarena.training.trial import Trial, try_until
 
 
 class Job(Options):
-    """A run to do, and its number of threads; with `until` it is tried up to that step only."""
+    """A run to do, and its number of threads; with `until` it is tried up to that step only.
+
+    With an `accelerator` it sees that GPU alone.
+    """
 
     recipe: Recipe
     runs: Path
     store: Path
     threads: int
     until: int | None = None
+    accelerator: str | None = None
 
 
 class Outcome(Options):
@@ -106,10 +110,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     job = Job.model_validate_json(sys.stdin.readline())
     threading.Thread(target=_stop_with_the_sweep, daemon=True).start()
+    if job.accelerator is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = job.accelerator
     outcome = carry_out(job)
     sys.stdout.write(outcome.model_dump_json() + "\n")
     sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

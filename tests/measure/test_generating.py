@@ -69,7 +69,7 @@ def records(tmp_path_factory, fork_server):
     store = tmp_path_factory.mktemp("store")
     with pytest.MonkeyPatch.context() as patch:
         session = import_module("longarena.measure.session")
-        patch.setattr(session, "ForkServer", lambda: nullcontext(fork_server()))
+        patch.setattr(session, "fork_server", lambda: nullcontext(fork_server()))
         made = measure_generation(
             ["transformer", "linear", "measure.own_mixers:BrokenCausal"],
             contexts=(16, 64),

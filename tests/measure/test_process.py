@@ -69,12 +69,12 @@ def test_a_worker_that_ends_by_itself_leaves_its_last_words(fork_server):
 # a test run in the background may have SIGINT ignored, which processes pass on to their children
 PARENT = """
 import signal
-from longarena.measure.process import ForkServer
+from longarena.measure.process import fork_server
 from measure.test_process import TURN, worker
 signal.signal(signal.SIGINT, signal.default_int_handler)
-fork_server = ForkServer()
-process = worker(fork_server, "Endless")
-print(process.pid, fork_server.pid, flush=True)
+server = fork_server()
+process = worker(server, "Endless")
+print(process.pid, server.pid, flush=True)
 process.ask(TURN)
 """
 

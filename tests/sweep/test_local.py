@@ -34,12 +34,18 @@ def wait_until(condition, seconds=240):
 
 
 def workers(pid):
-    """The workers of a process that sweeps."""
-    children = " ".join(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children"))
-    return [int(child) for child in children.split() if is_worker(child)]
+    """The workers of a process that sweeps, which the fork server has started for it."""
+    servers = [child for child in children(pid) if is_worker(child)]
+    return [worker for server in servers for worker in children(server)]
+
+
+def children(pid):
+    listed = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [int(child) for child in " ".join(listed).split()]
 
 
 def is_worker(pid):
+    """Whether a process is a worker, or the fork server."""
     try:
         return b"longarena.sweep.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile

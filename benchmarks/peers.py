@@ -352,31 +352,6 @@ class SetTransformer(Mixer):
         return self.layer(x, mask=mask)[0]
 
 
-class Mega(Mixer):
-    """`mega_pytorch.MegaLayer`: a decay per head for all channels, and it adds its input itself.
-
-    It takes no mask.
-    """
-
-    card = card_beside("mega", "Mega-pytorch")
-    has_own_positions = True
-
-    def __init__(self, place: Place, options: Options, previous: Mixer | None = None) -> None:
-        super().__init__(place, options, previous)
-        from mega_pytorch.mega_pytorch import MegaLayer
-
-        self.layer = MegaLayer(
-            dim=place.width,
-            ema_heads=16,
-            attn_dim_qk=64,
-            attn_dim_value=2 * place.width,
-            causal=False,
-        )
-
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        return self.layer(fitted(x, mask)[0])
-
-
 class Complex(nn.Module):
     """A complex parameter kept as two real ones, since the optimiser takes no other."""
 
@@ -568,7 +543,6 @@ PAIRS: dict[str, type[Mixer]] = {
     "linear": LinearAttention,
     "performer": Performer,
     "set-transformer": SetTransformer,
-    "mega": Mega,
     "s5": S5,
     "retention[value_expansion=1]": Retention,
     "mamba2": Mamba2,

@@ -15,7 +15,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 
 from longarena.errors import UserError
@@ -56,24 +57,24 @@ class ForkServer:
         self._process.kill()
         self._process.wait()
 
-    def fork(self, files: list[int]) -> int:
+    def fork(self, files: Sequence[int]) -> int:
         """Start a worker with these files as its input, output and errors; return its number."""
-        socket.send_fds(self._socket, [b"fork"], files)
-        return int(self._answer())
+        return int(self._ask(b"fork", files))
 
     def wait(self, pid: int) -> int:
         """Wait for a worker to end; return its exit code."""
-        self._socket.sendall(b"wait %d" % pid)
-        return int(self._answer())
+        return int(self._ask(b"wait %d" % pid))
 
     def poll(self, pid: int) -> int | None:
         """Return the exit code of a worker if it has ended."""
-        self._socket.sendall(b"poll %d" % pid)
-        answer = self._answer()
+        answer = self._ask(b"poll %d" % pid)
         return None if answer == STILL_RUNNING else int(answer)
 
-    def _answer(self) -> bytes:
-        answer = self._socket.recv(MESSAGE_BYTES)
+    def _ask(self, message: bytes, files: Sequence[int] = ()) -> bytes:
+        answer = b""
+        with suppress(BrokenPipeError, ConnectionResetError):
+            socket.send_fds(self._socket, [message], files)
+            answer = self._socket.recv(MESSAGE_BYTES)
         if not answer:
             raise UserError(
                 "the process that starts workers has ended, perhaps because memory was full; "

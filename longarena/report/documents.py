@@ -5,8 +5,9 @@
     <!-- end -->
 
 `speed` names a kind of table or one table of it (`tables/`); `results` is the folder of the
-records, relative to the folder in which the command runs. `<!-- chart: speed results -->` shows the
-chart of that name, drawn into `docs/pictures`. The rest of a document is left alone.
+records, relative to the folder in which the command runs; `<!-- table: speed results 5 -->` shows
+the first five rows. `<!-- chart: speed results -->` shows the chart of that name, drawn into
+`docs/pictures`. The rest of a document is left alone.
 
 Choice: a drawing ends with a digest of the numbers in it and is up to date if the digest is. Its
         own bytes would not do: they depend on the fonts of the machine that drew it.
@@ -16,7 +17,7 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from longarena.data.files import write_atomically
@@ -26,10 +27,11 @@ from longarena.report.charts.chart_files import WRITERS, Figure
 from longarena.report.export import find_figures, find_tables
 from longarena.report.findings import Findings
 from longarena.table.markdown import markdown
+from longarena.table.table import Table
 
 PICTURES = Path("docs/pictures")
 MARKED = re.compile(
-    r"^(?P<start><!-- (?P<kind>table|chart): (?P<name>\S+) (?P<store>\S+) -->)\n"
+    r"^(?P<start><!-- (?P<kind>table|chart): (?P<name>\S+) (?P<store>\S+)(?: (?P<rows>\d+))? -->)\n"
     r".*?^(?P<end><!-- end -->)$",
     re.DOTALL | re.MULTILINE,
 )
@@ -82,7 +84,7 @@ class Filling:
             )
         findings = self._findings(store)
         body = (
-            _tables(findings, found["name"])
+            _tables(findings, found["name"], found["rows"])
             if found["kind"] == "table"
             else self._chart(findings, found["name"], store.name)
         )
@@ -110,11 +112,21 @@ class Filling:
         return f"![{figure.chart.title}]({link})\n\n{figure.chart.caption}\n"
 
 
-def _tables(findings: Findings, name: str) -> str:
+def _tables(findings: Findings, name: str, rows: str | None) -> str:
     tables = find_tables(findings, name)
     # the kind's name is also that of its latest table
     wanted = [table for table in tables if table.name == name] or tables
+    if rows is not None:
+        wanted = [_beginning(table, int(rows)) for table in wanted]
     return "\n".join(markdown(table) for table in wanted)
+
+
+def _beginning(table: Table, most: int) -> Table:
+    """Cut a table after some rows, and say so."""
+    if len(table.rows) <= most:
+        return table
+    title = f"The first {most} of {len(table.rows)} rows: {table.title}"
+    return replace(table, title=title, rows=table.rows[:most])
 
 
 def _shows(path: Path, drawn: Figure) -> bool:

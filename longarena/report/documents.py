@@ -31,7 +31,8 @@ from longarena.table.table import Table
 
 PICTURES = Path("docs/pictures")
 MARKED = re.compile(
-    r"^(?P<start><!-- (?P<kind>table|chart): (?P<name>\S+) (?P<store>\S+)(?: (?P<rows>\d+))? -->)\n"
+    r"^(?P<start><!-- (?P<kind>table|chart): (?P<name>\S+) (?P<store>\S+)"
+    r"(?: (?P<rows>[1-9]\d*))? -->)\n"
     r".*?^(?P<end><!-- end -->)$",
     re.DOTALL | re.MULTILINE,
 )
@@ -82,6 +83,8 @@ class Filling:
             raise UserError(
                 f"'{found['start']}' names {found['store']}, and there is no such folder"
             )
+        if found["rows"] and found["kind"] == "chart":
+            raise UserError(f"'{found['start']}': a chart has no rows; leave the number out")
         findings = self._findings(store)
         body = (
             _tables(findings, found["name"], found["rows"])

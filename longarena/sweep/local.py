@@ -43,7 +43,11 @@ class Pool:
         return ForkServer("longarena.sweep.worker", given)
 
     def accelerator(self, place: int) -> str | None:
-        """Return the GPU of the worker at a place of the pool, if there are any."""
+        """Return the GPU of the worker at a place of the pool, if there are any.
+
+        >>> Pool(workers=3, threads=1, accelerators=("0", "1")).accelerator(2)
+        '0'
+        """
         return self.accelerators[place % len(self.accelerators)] if self.accelerators else None
 
 

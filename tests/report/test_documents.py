@@ -55,6 +55,17 @@ def test_a_number_of_rows_cuts_a_table_and_says_so(project, rows, names):
     assert ("The first 1 of 3 rows: Training steps" in shown) == (rows == 1)
 
 
+@pytest.mark.parametrize(
+    ("marker", "error"),
+    [("chart: speed results 5", "a chart has no rows"), ("table: speed results 0", "needs a name")],
+)
+def test_a_number_of_rows_that_means_nothing_is_refused(project, marker, error):
+    page = project / "docs/page.md"
+    page.write_text(f"<!-- {marker} -->\n<!-- end -->\n")
+    with pytest.raises(UserError, match=error):
+        fill_document(page, project)
+
+
 def test_tables_are_written_between_their_markers_and_nowhere_else(project):
     assert fill_document(project / "README.md", project)
     text = (project / "README.md").read_text()

@@ -152,7 +152,7 @@ def drive(sweep: Sweep, crew: Crew, display: Display, stop: StopRequest) -> None
             entry = running.pop(recipe.id)
             _settle(entry, outcome, sweep.places)
             if outcome.record is not None:
-                sweep.estimates.add(outcome.record)
+                sweep.estimates.add_finished(outcome.record)
             if entry.standing in ("waiting", "elsewhere"):
                 queue.append(entry)
         for line in crew.news():

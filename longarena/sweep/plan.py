@@ -5,10 +5,9 @@ interrupted   it has a checkpoint to go on from
 failed        it ended in an error before; it is tried again
 to do         it has not begun
 
-Choice: a run is expected to be as fast as earlier runs of the same task, model and batch, at their
-        median rate; without such runs the time is unknown. Validation and the start of a process
-        are not in the estimate. Steps of pretraining count like others, until the run itself has
-        begun.
+Choice: a run is expected to be as fast as earlier runs of the same task, model and batch; without
+        such runs the time is unknown. Validation and the start of a process are not in the
+        estimate. Steps of pretraining count like others, until the run itself has begun.
 """
 
 from collections import defaultdict
@@ -187,30 +186,51 @@ def keep_record(record: RunRecord, places: Places) -> None:
 
 
 class Estimates:
-    """Expected seconds of training, from the rates of earlier runs."""
+    """Expected seconds of training, from the rates of earlier runs.
+
+    Records were made on another day, perhaps beside other work. What the sweep itself has finished
+    tells how fast the machine is now: runs of one kind are expected to go on at the rate of those,
+    and the rates of records are corrected by the median of what they were off by so far.
+    """
 
     def __init__(self, runs: Iterable[Run]) -> None:
-        self._rates: dict[str, list[float]] = defaultdict(list)
+        self._recorded: dict[str, list[float]] = defaultdict(list)
         # runs are learnt from when one of the same task and mechanism is asked about
         self._runs: dict[tuple[str, str], list[Run]] = defaultdict(list)
+        self._finished: dict[str, list[float]] = defaultdict(list)
+        self._paces: list[float] = []
         for run in runs:
-            self.add(run)
+            if run.metrics.steps_per_second > 0:
+                self._runs[run.task_name, run.mixer].append(run)
 
-    def add(self, run: Run) -> None:
-        """Learn from a run."""
-        if run.metrics.steps_per_second > 0:
-            self._runs[run.task_name, run.mixer].append(run)
+    def add_finished(self, run: Run) -> None:
+        """Learn from a run that the sweep has finished."""
+        recipe, rate = any_seed(run), run.metrics.steps_per_second
+        if rate > 0:
+            if recorded := self._recorded_rates(recipe):
+                self._paces.append(rate / median(recorded))
+            self._finished[_kind(recipe)].append(rate)
 
     def seconds(self, recipe: Recipe, step: int, until: int | None = None) -> float | None:
         """Return how long the steps after `step` may take; None where nothing is known."""
-        for run in self._runs.pop((recipe.task.name, recipe.model.mixer), []):
-            self._rates[_kind(any_seed(run))].append(run.metrics.steps_per_second)
-        rates = self._rates.get(_kind(recipe))
+        rate = self._rate(recipe)
         last = recipe.steps if until is None else until
         left = max(0, last - step)
         if recipe.pretraining and step == 0 and recipe.extension is None:
             left += recipe.pretraining.steps
-        return left / median(rates) if rates else None
+        return left / rate if rate else None
+
+    def _rate(self, recipe: Recipe) -> float | None:
+        if finished := self._finished.get(_kind(recipe)):
+            return median(finished)
+        if recorded := self._recorded_rates(recipe):
+            return median(recorded) * (median(self._paces) if self._paces else 1)
+        return None
+
+    def _recorded_rates(self, recipe: Recipe) -> list[float]:
+        for run in self._runs.pop((recipe.task.name, recipe.model.mixer), []):
+            self._recorded[_kind(any_seed(run))].append(run.metrics.steps_per_second)
+        return self._recorded.get(_kind(recipe), [])
 
     def total(self, runs: Sequence[PlannedRun], num_workers: int) -> tuple[float, int]:
         """Return the seconds that all runs may take, and how many of them are unknown."""

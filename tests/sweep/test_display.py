@@ -78,7 +78,7 @@ def test_what_a_run_says_is_neither_markup_nor_more_than_a_line(tmp_path):
 def test_the_time_left_is_shared_by_the_workers(tmp_path):
     sweep = begin(tmp_path)
     metrics = record().metrics.model_copy(update={"steps_per_second": 0.1})
-    sweep.estimates.add(record(recipe=RECIPES[0], metrics=metrics))
+    sweep.estimates.add_finished(record(recipe=RECIPES[0], metrics=metrics))
     assert "about 6 min left" in Watch(num_workers=1).title(sweep)
     assert "about 2 min left" in Watch(num_workers=3).title(sweep)
     assert "time left unknown" in Watch(num_workers=1).title(begin(tmp_path / "other"))

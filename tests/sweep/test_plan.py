@@ -94,6 +94,16 @@ def test_the_time_left_follows_from_like_runs(places):
     assert estimates.total(planned, num_workers=2) == (9.0, 2)
 
 
+def test_what_the_sweep_has_finished_corrects_what_records_say():
+    first, second = RECIPES[0], small_recipe("performer")
+    estimates = Estimates([recorded(first, 2.0), recorded(second, 3.0)])
+    assert [estimates.seconds(recipe, 0) for recipe in (first, second)] == [6.0, 4.0]
+    estimates.add_finished(recorded(first, 8.0))
+    assert [estimates.seconds(recipe, 0) for recipe in (first, second)] == [1.5, 1.0]
+    estimates.add_finished(recorded(small_recipe("local"), 5.0))
+    assert estimates.seconds(second, 0) == 1.0, "nothing was expected of local"
+
+
 def test_names_tell_only_what_differs():
     short, long = (small_recipe("linear", f"task.max_length={n}", "seed=7") for n in (30, 40))
     other = small_recipe("local", "model.block=8")

@@ -71,10 +71,9 @@ class TextGenerator:
     def _begin(self, text: bytearray) -> tuple[Stepper, NextLogits]:
         """Read a text from its beginning, or its last part if it is too long."""
         stepper = Stepper(self.model)
-        logits = stepper.start()
         read = text if len(text) <= self.context else text[-(self.context // 2) :]
-        return stepper, stepper.read(self._ids(read)) if read else logits
+        return stepper, stepper.start(self._ids(read))
 
     def _ids(self, text: bytearray) -> torch.Tensor:
         device = next(self.model.parameters()).device
-        return torch.tensor([[byte + 1 for byte in text]], device=device)
+        return torch.tensor([[byte + 1 for byte in text]], dtype=torch.long, device=device)

@@ -46,8 +46,7 @@ class Generation:
     def read(self) -> Stepper:
         """Read the context from nothing."""
         stepper = Stepper(self.model, self.batch_size)
-        stepper.start()
-        stepper.read(self.context)
+        stepper.start(self.context)
         return stepper
 
     def put_back(self) -> None:

@@ -1,13 +1,16 @@
 """A causal model token by token: what generation does.
 
     stepper = Stepper(model)
-    logits = stepper.start()              of the first token
-    logits = stepper.read(ids)            of the token after these: (B, N) in, (B, vocabulary) out
-    stepper.num_bytes                     what is carried to the next token
+    logits = stepper.start(prompt)     of the token after these: (B, N) in, (B, vocabulary) out
+    logits = stepper.read(ids)         of the token after some more
+    stepper.num_bytes                  what is carried to the next token
 
 Embedding, norms, feed-forward and head see one position at a time anyway; each mixer has a decoder
-that carries what it needs of the past. The result is that of the whole model on the whole sequence,
-up to rounding. Reversible layers go on as two streams, as in training.
+that carries what it needs of the past. The result is that of the whole model on the whole
+sequence, up to rounding. Reversible layers go on as two streams, as in training.
+
+A prompt is read in the parallel form, and with it what stands before every sequence, because many
+decoders read in parallel only what nothing came before.
 
 Choice: a model whose embedding adds positions, learned or sinusoidal, ends where their table ends,
         and one whose mixers have no decoder of their own where these end. Any other can go on for
@@ -71,11 +74,13 @@ class Stepper:
         """The size of what all layers carry to the next token."""
         return sum(decoder.num_bytes for decoder in self.decoders)
 
-    def start(self) -> NextLogits:
-        """Read the tokens that stand before every sequence."""
+    def start(self, prompt: Ids | None = None) -> NextLogits:
+        """Read the tokens that stand before every sequence, and a prompt with them."""
         device = next(self.backbone.parameters()).device
-        return self._advance(self.backbone.prepended_ids(device).expand(self.batch, -1))
+        first = self.backbone.prepended_ids(device).expand(self.batch, -1)
+        return self.read(first if prompt is None else torch.cat([first, prompt], dim=1))
 
+    @torch.inference_mode()
     def read(self, ids: Ids) -> NextLogits:
         """Read the next tokens of every row; return the logits of the one that follows."""
         most = self.most_tokens
@@ -84,10 +89,6 @@ class Stepper:
                 f"this model reads at most {most:,} tokens; generate fewer, or train it with a "
                 "longer task.length"
             )
-        return self._advance(ids)
-
-    @torch.inference_mode()
-    def _advance(self, ids: Ids) -> NextLogits:
         x = self.backbone.embedding(ids, self.num_read)
         self.num_read += ids.shape[1]
         mask = torch.ones_like(ids, dtype=torch.bool)

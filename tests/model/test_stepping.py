@@ -37,9 +37,11 @@ def build(mixer, options=None, **changes):
 def assert_steps_equal_the_whole(model):
     whole = model(IDS[:, None])
     stepper = Stepper(model, batch=2)
-    stepped = [stepper.start(), stepper.read(IDS[:, :PROMPT])]
+    stepped = [stepper.start(IDS[:, :PROMPT])]
     stepped += [stepper.read(IDS[:, at : at + 1]) for at in range(PROMPT, LENGTH)]
-    expected = [whole[:, 0], *whole[:, PROMPT:].unbind(1)]
+    later = Stepper(model, batch=2)
+    stepped += [later.start(), later.read(IDS[:, :PROMPT])]
+    expected = [*whole[:, PROMPT:].unbind(1), whole[:, 0], whole[:, PROMPT]]
     torch.testing.assert_close(torch.stack(stepped), torch.stack(expected))
 
 
@@ -48,10 +50,17 @@ def test_token_by_token_a_model_says_what_it_says_of_the_whole(name, options):
     assert_steps_equal_the_whole(build(name, options))
 
 
+@pytest.mark.parametrize("mixer", [name for name in MIXERS if MIXERS[name].card.causal])
+def test_a_prompt_is_read_at_once(mixer, monkeypatch):
+    stepper = Stepper(build(mixer), batch=2)
+    for decoder in stepper.decoders:
+        monkeypatch.setattr(decoder, "step", None)
+    stepper.start(IDS[:, :PROMPT])
+
+
 def test_a_token_alone_is_a_step(monkeypatch):
     stepper = Stepper(build("convolution"), batch=2)
-    stepper.start()
-    stepper.read(IDS[:, :PROMPT])
+    stepper.start(IDS[:, :PROMPT])
     for decoder in stepper.decoders:
         monkeypatch.setattr(decoder, "read", None)
     stepper.read(IDS[:, PROMPT : PROMPT + 1])
@@ -81,8 +90,7 @@ def test_it_does_so_with_every_kind_of_layer(mixer, changes):
 def test_it_carries_what_the_mixers_say():
     model = build("transformer")
     stepper = Stepper(model)
-    stepper.start()
-    stepper.read(IDS[:1, :9])
+    stepper.start(IDS[:1, :9])
     mixers = model.backbone.encoder.mixers()
     assert stepper.num_bytes == sum(mixer.state_bytes(10) for mixer in mixers) > 0
 
@@ -90,8 +98,7 @@ def test_it_carries_what_the_mixers_say():
 def test_where_positions_are_added_it_ends_with_them():
     stepper = Stepper(build("transformer"))
     assert stepper.most_tokens == LENGTH
-    stepper.start()
-    stepper.read(IDS[:1])
+    stepper.start(IDS[:1])
     with pytest.raises(UserError, match="at most 64 tokens"):
         stepper.read(IDS[:1, :1])
 
@@ -108,8 +115,7 @@ def test_a_mixer_without_a_decoder_of_its_own_ends_too(monkeypatch):
 def test_without_added_positions_it_has_no_end(mixer, positions):
     stepper = Stepper(build(mixer, positions=positions))
     assert stepper.most_tokens is None
-    stepper.start()
-    stepper.read(IDS[:1])
+    stepper.start(IDS[:1])
     assert stepper.read(IDS[:1, :5]).isfinite().all()
 
 

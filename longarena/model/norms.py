@@ -18,38 +18,16 @@ Choice: the running variance is the unbiased one, as in torch. Fewer than two re
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
 from torch import Tensor, nn
 
-from longarena.model.all_reduce import add_over_processes
+from longarena.model.batch_norm import Moments, batch_norm, rescaled
 from longarena.shapes import Mask, Tokens
 
 EPSILON = 1e-6
-BATCH_EPSILON, BATCH_MOMENTUM = 1e-5, 0.1
-
-
-@dataclass(frozen=True)
-class Moments:
-    """How the real tokens of a batch are distributed, channel by channel."""
-
-    count: Float[Tensor, ""]
-    mean: Float[Tensor, " width"]
-    variance: Float[Tensor, " width"]
-
-
-def moments_of_real(x: Tokens, mask: Mask) -> Moments:
-    """Compute mean and variance over the real tokens of all processes; of none, both are 0."""
-    padded = ~mask[..., None]
-    shares = [mask.sum().to(x.dtype)[None], x.masked_fill(padded, 0.0).sum(dim=(0, 1))]
-    sums = add_over_processes(torch.cat(shares))
-    divisor = sums[0].clamp_min(1.0)
-    mean = sums[1:] / divisor
-    squares = (x - mean).masked_fill(padded, 0.0).square().sum(dim=(0, 1))
-    return Moments(sums[0], mean, add_over_processes(squares) / divisor)
+BATCH_MOMENTUM = 0.1
 
 
 class LayerNorm(nn.Module):
@@ -92,12 +70,12 @@ class BatchNorm(nn.Module):
     def forward(self, x: Tokens, mask: Mask) -> Tokens:
         # half precision cannot even count the tokens of a batch
         x = x.to(torch.promote_types(x.dtype, torch.float32))
-        mean, variance = self.running_mean, self.running_variance
-        if self.training and not self.is_frozen:
-            moments = moments_of_real(x, mask)
-            self._follow(moments)
-            mean, variance = moments.mean, moments.variance
-        return (x - mean) * (variance + BATCH_EPSILON).rsqrt() * self.weight + self.bias
+        if not self.training or self.is_frozen:
+            running = self.running_mean, self.running_variance
+            return rescaled(x, *running, self.weight, self.bias)
+        y, moments = batch_norm(x, mask, self.weight, self.bias)
+        self._follow(moments)
+        return y
 
     @torch.no_grad()
     def _follow(self, moments: Moments) -> None:

@@ -9,8 +9,10 @@ from torch import nn
 from training.runs import small_recipe
 
 from longarena.errors import UserError
+from longarena.model.batch_norm import EPSILON as BATCH_EPSILON
+from longarena.model.batch_norm import moments_of_real, rescaled
 from longarena.model.config import ModelConfig
-from longarena.model.norms import BATCH_EPSILON, BATCH_MOMENTUM, EPSILON, NORMS, BatchNorm
+from longarena.model.norms import BATCH_MOMENTUM, EPSILON, NORMS, BatchNorm
 from longarena.options import parse
 
 pytestmark = pytest.mark.shapes
@@ -96,6 +98,17 @@ def test_more_padding_changes_nothing(kind):
     norm, (x, mask) = norm_of(kind), tokens()
     longer = nn.functional.pad(x, (0, 0, 0, 5), value=7.0), nn.functional.pad(mask, (0, 5))
     assert_alike(outcome(norm, norm, *longer), outcome(norm, norm, x, mask), atol=1e-13, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_on_other_devices_batch_norm_is_the_same(dtype):
+    norm, (x, mask) = norm_of("batch", dtype), tokens(dtype, mean=2.0)
+
+    def by_operations(x, mask):
+        moments = moments_of_real(x, mask)
+        return rescaled(x, moments.mean, moments.variance, norm.weight, norm.bias)
+
+    assert_alike(outcome(norm, norm, x, mask), outcome(by_operations, norm, x, mask))
 
 
 def test_without_padding_batch_norm_is_that_of_torch():

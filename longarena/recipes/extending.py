@@ -43,7 +43,7 @@ def extended(  # noqa: PLR0913 - each by its name
     >>> from longarena.recipes.presets import preset
     >>> recipe = extended(preset("text", "transformer", "cpu"), 2048)
     >>> recipe.task.options, recipe.steps, recipe.extension.length
-    ({'max_length': 2048}, 150, 512)
+    ({'max_length': 2048}, 200, 512)
     """
     option = _length_option(recipe)
     _check(recipe)

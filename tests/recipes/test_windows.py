@@ -52,7 +52,7 @@ def test_every_probe_and_sentence_has_small_windows():
     for task in ("recall", "selective-copy", "induction", "passkey", "multi30k"):
         assert preset(task, "local", "cpu").model.options["block"] <= 8
     assert preset("recall", "transformer", "cpu").model.options == {}
-    assert preset("image", "local", "cpu").model.options == {}
+    assert preset("digits", "local", "cpu").model.options == {}
 
 
 def test_windows_of_own_mixers_stay():

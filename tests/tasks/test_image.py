@@ -195,3 +195,26 @@ def test_a_description_draws_the_picture():
     pixels[:, 16:] = 255
     lines = build("image", {}).describe([pixels.reshape(-1)], 6).splitlines()
     assert lines == ["frog", *[" " * 16 + "@" * 16] * 16]
+
+
+def test_a_small_image_has_the_means_of_squares(tmp_path):
+    archive = write_tar(tmp_path / "sample.tar.gz", cifar_binary(colour_batches()))
+    small = prepare(build("image", {"side": 16}), default_home(), archive)
+    whole = read(archive)
+    assert small.folder.name == "v1,sample,side=16"
+    assert small.sizes == whole.sizes
+    for split in ("train", "valid", "test"):
+        assert (small.split(split).labels == whole.split(split).labels).all()
+    pixels = whole.split("test").sequence(7).reshape(32, 32).astype(int)
+    wanted = [
+        pixels[row : row + 2, column : column + 2].sum() // 4
+        for row in range(0, 32, 2)
+        for column in range(0, 32, 2)
+    ]
+    assert small.split("test").sequence(7).tolist() == wanted
+
+
+def test_an_image_has_one_of_two_sizes():
+    assert build("image", {"side": 16}).signature.max_length == 256
+    with pytest.raises(UserError, match="16 or 32"):
+        build("image", {"side": 20})

@@ -36,7 +36,7 @@ def test_bytes_leave_data_folders_and_ids_as_they_were(tmp_path):
     assert data.fingerprint == "883a6b08c718f87e"
     assert task.folder(default_home()).name == "v1,text"
     assert data.attached == []
-    assert preset("text", "linear", "cpu").id == "ec8c5ac12a"
+    assert preset("text", "performer", "small").id == "96d4490ca3"
 
 
 def test_data_from_before_tokens_could_be_chosen_is_opened(tmp_path):

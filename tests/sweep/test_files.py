@@ -64,7 +64,7 @@ def test_every_claim_is_a_model_that_can_be_built():
 
 def test_windows_that_grow_and_shrink_are_as_wide_in_all():
     windows = [
-        recipe.model.options.get("window", 128)
+        recipe.model.options["window"]
         for recipe in read_sweep("claims", FOLDER)
         if recipe.model.mixer == "longformer" and recipe.seed == 0
     ]

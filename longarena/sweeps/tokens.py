@@ -2,19 +2,16 @@
 
 One mechanism of each of four families on the same beginnings of the same texts with the `cpu`
 preset. A token of a larger vocabulary stands for more bytes, so the same text has fewer of them
-(`LENGTHS`), a step is shorter, and a run takes more of them: as many as the tokens are fewer, and
-of the Transformer, whose time grows faster than the length, as many as were measured. So all take
-about the same time; the records have the seconds of each. Repeat it with another seed: --set seed=1
+(`LENGTHS`), a step is shorter, and a run takes more of them (`TIMES`). So all take about the same
+time; the records have the seconds of each. Repeat it with another seed: --set seed=1
 
-Choice: the lengths are those of 512 bytes by the means of the training splits (docs/tokens.md).
-        What is computed is padded to whole buckets, and steps go by that.
+Choice: the lengths are those of the preset's bytes by the means of the training splits
+        (docs/tokens.md).
 Choice: words have the vocabulary of the larger byte pairs, so that both models are of one size.
 """
 
 from longarena import Recipe, override, preset
-from longarena.data.batches import round_up
 
-BYTES = 512
 DATA = {"text": [], "retrieval": ["task.data=aan-mini"]}
 MIXERS = ("transformer", "local", "linear", "s4d")
 TOKENS = (
@@ -22,10 +19,19 @@ TOKENS = (
     ("task.tokens=bpe", "task.vocabulary=8000"),
     ("task.tokens=words", "task.vocabulary=8000"),
 )
-# how many of these tokens 512 bytes have
-LENGTHS = {"text": (190, 128, 114), "retrieval": (179, 107, 97)}
-# how many steps take the time of one in bytes, measured where it is not by the number of tokens
-MEASURED = {"transformer": (4.4, 7, 7)}
+# how many of these tokens the preset's 512 bytes of Text and 256 of Retrieval have
+LENGTHS = {"text": (190, 128, 114), "retrieval": (90, 54, 49)}
+# how many steps take the time of one in bytes, by the medians of eleven steps of each
+TIMES = {
+    ("text", "transformer"): (3.7, 5.5, 5.5),
+    ("text", "local"): (2.1, 2.8, 2.8),
+    ("text", "linear"): (2.1, 2.7, 2.7),
+    ("text", "s4d"): (2.0, 2.4, 2.4),
+    ("retrieval", "transformer"): (2.4, 4.7, 4.7),
+    ("retrieval", "local"): (1.9, 3.3, 3.3),
+    ("retrieval", "linear"): (1.8, 3.0, 3.0),
+    ("retrieval", "s4d"): (1.7, 2.7, 2.7),
+}
 COUNTED = ("steps", "evaluate_every", "log_every", "checkpoint_every")
 
 
@@ -35,9 +41,8 @@ def recipes() -> list[Recipe]:
 
 def of_mixer(task: str, mixer: str) -> list[Recipe]:
     plain = override(preset(task, mixer, "cpu"), DATA[task])
-    lengths = LENGTHS[task]
-    times = MEASURED.get(mixer) or tuple(BYTES / round_up(length) for length in lengths)
-    return [plain, *(in_tokens(plain, *each) for each in zip(TOKENS, lengths, times, strict=True))]
+    others = zip(TOKENS, LENGTHS[task], TIMES[task, mixer], strict=True)
+    return [plain, *(in_tokens(plain, *each) for each in others)]
 
 
 def in_tokens(recipe: Recipe, tokens: tuple[str, ...], length: int, times: float) -> Recipe:

@@ -18,6 +18,7 @@
     generation   milliseconds per token after a context, one per session
     reading      seconds to read the context at once
     state        bytes that a text carries to its next token
+    variations   what changes to a mechanism, its data or its training do, one per task and preset
     translation  BLEU beside the Mult-Adds of a sentence, one per comparison
     families     the mechanisms by family, and where each stands here
     ratios       speed and memory relative to the Transformer, here and in the paper
@@ -41,6 +42,7 @@ from longarena.report.remedies import (
     TRAIN,
     TRANSLATE,
     TUNE,
+    VARY,
 )
 from longarena.report.tables.agreement import agreement_tables
 from longarena.report.tables.answer import answer_tables
@@ -71,6 +73,7 @@ from longarena.report.tables.scores import score_tables
 from longarena.report.tables.seeds import seed_tables
 from longarena.report.tables.translation import translation_tables
 from longarena.report.tables.tuning import tuning_tables
+from longarena.report.tables.variations import variation_tables
 
 TABLES: Mapping[str, TableKind] = {
     "scores": TableKind(score_tables, TRAIN),
@@ -89,6 +92,7 @@ TABLES: Mapping[str, TableKind] = {
     "generation": TableKind(of_generations(token_table), GENERATE),
     "reading": TableKind(of_generations(reading_table), GENERATE),
     "state": TableKind(of_generations(state_table), GENERATE),
+    "variations": TableKind(variation_tables, VARY),
     "translation": TableKind(translation_tables, TRANSLATE),
     "families": TableKind(family_tables, TRAIN),
     "ratios": TableKind(of_sessions(ratio_table), MEASURE),

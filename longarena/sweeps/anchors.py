@@ -48,6 +48,7 @@ def longer(task: str, mixer: str, steps: int, cut: list[str]) -> Recipe:
         [
             *cut,
             "batch_size=32",
+            "optimiser.rate=1e-2",
             f"steps={steps}",
             f"schedule.warmup_steps={steps // 10}",
             f"evaluate_every={steps // 8}",

@@ -70,7 +70,14 @@ PORTIONS = {
     ),
     "retrieval": replace(SHORT, options={"max_length": 256}),
     "image": replace(SHORT, steps=600, size=0.5, options={"side": 16}, input="value"),
-    "pathfinder": replace(SHORT, size=0.25, options={"side": 16, "difficulty": 3}, input="value"),
+    "pathfinder": replace(
+        SHORT,
+        steps=2000,
+        num_validations=8,
+        size=0.25,
+        options={"side": 16, "difficulty": 3},
+        input="value",
+    ),
     "digits": replace(
         OUTSIDE,
         steps=2000,

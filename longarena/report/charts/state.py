@@ -5,14 +5,15 @@
 
 Choice: the bytes are those of all layers of the trained model, as its record says. Only a causal
         model has any.
-Choice: a panel of `pairs` has the runs that differ in the number of pairs alone.
+Choice: a panel of `pairs` has the runs that differ in the number of pairs alone, of mechanisms that
+        have several.
 """
 
 from collections.abc import Sequence
 
 from longarena.findings.scores import Column, Score, group
 from longarena.report.charts.frame import Frame, Point, Spec, draw_dots, draw_lines
-from longarena.report.charts.scored import height, scored
+from longarena.report.charts.scored import Found, height, scored
 from longarena.report.findings import Findings
 from longarena.report.formatting import column_name, metric_name, row_name, scores_name
 from longarena.tasks.recall import RecallOptions
@@ -68,11 +69,8 @@ def draw_pairs(found: Findings) -> Spec | None:
     """Draw recall over the number of pairs, where there are several."""
     recalled = [each for each in scored(found) if each[1].task == RECALL]
     by_setting = group(recalled, lambda each: _setting(each[1], each[2]))
-    panels = {
-        name: members
-        for name, members in by_setting.items()
-        if len({_num_pairs(score) for _, _, score in members}) > 1
-    }
+    several = {name: _with_lines(members) for name, members in by_setting.items()}
+    panels = {name: members for name, members in several.items() if members}
     points: list[Point] = [
         {
             "panel": number,
@@ -94,6 +92,16 @@ def draw_pairs(found: Findings) -> Spec | None:
         x_ticks=sorted({int(point["x"]) for point in points}),
     )
     return draw_lines(frame, points)
+
+
+def _with_lines(members: Sequence[Found]) -> list[Found]:
+    """Keep the mechanisms with several numbers of pairs."""
+    return [
+        each
+        for of_one in group(members, lambda each: each[0]).values()
+        if len({_num_pairs(score) for _, _, score in of_one}) > 1
+        for each in of_one
+    ]
 
 
 def _state_bytes(score: Score) -> int:

@@ -2,9 +2,9 @@
 
 One mechanism of each of four families on Text and Image with the `cpu` preset, in three times its
 steps: each once with all of them on the task's question, and once with half of them on hidden
-inputs of the same data, before the other half. A step of pretraining costs about what another does (the same pass through
-the backbone, a head at the hidden tokens alone), so both take about the same time; the records have
-the seconds of both parts. Repeat it with another seed: --set seed=1
+inputs of the same data, before the other half. A step of pretraining costs about what another does
+(the same pass through the backbone, a head at the hidden tokens alone), so both take about the same
+time; the records have the seconds of both parts. Repeat it with another seed: --set seed=1
 
 Paper:  Amos, Berant & Gupta (2024), https://arxiv.org/abs/2310.02980, appendix D: as many epochs in
         all, a part of them for pretraining

@@ -1,0 +1,28 @@
+"""How the tables of scores name their columns."""
+
+from report.examples import run_record
+
+from longarena.recipes.presets import preset
+from longarena.records.folder import Records
+from longarena.report.findings import Findings
+from longarena.report.tables import TABLES
+
+IMAGE = preset("image", "transformer", "cpu").task
+
+
+def short_names(*variants):
+    runs = [run_record(preset="cpu", task=IMAGE, variant=variant) for variant in variants]
+    (table,) = TABLES["scores"].make(Findings.of(Records(runs)))
+    return [column.short for column in table.columns[1:]]
+
+
+def test_the_data_of_the_preset_goes_without_saying():
+    assert short_names("side=16,size=0.5")[0] == "Image"
+
+
+def test_the_data_of_the_task_itself_is_said_where_the_preset_has_less():
+    assert short_names("")[-1] == "Image, the task's own data"
+
+
+def test_of_a_variant_what_the_preset_does_not_have_is_said():
+    assert short_names("shuffle=all,side=16,size=0.5")[-1] == "Image, shuffle=all"

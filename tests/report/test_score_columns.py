@@ -26,3 +26,7 @@ def test_the_data_of_the_task_itself_is_said_where_the_preset_has_less():
 
 def test_of_a_variant_what_the_preset_does_not_have_is_said():
     assert short_names("shuffle=all,side=16,size=0.5")[-1] == "Image, shuffle=all"
+
+
+def test_of_a_variant_with_less_than_the_preset_has_all_is_said():
+    assert short_names("side=16")[-1] == "Image, side=16"

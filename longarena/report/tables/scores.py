@@ -239,7 +239,7 @@ def _short_parts(column: ScoreColumn, among: Sequence[ScoreColumn]) -> list[str]
         return []
     expected = (own_variant(column.preset, column.task) or "").split(",")
     parts = [part for part in column.variant.split(",") if part and part not in expected]
-    return parts or [OFFICIAL]
+    return parts or [column.variant.replace(",", ", ") or OFFICIAL]
 
 
 def _average_column(board: Board, which: int) -> Column:

@@ -111,5 +111,5 @@ def test_extended_runs_are_told_apart_from_others_and_by_what_came_before():
     assert len({words, *(setting(other)[1] for other in others)}) == 6
     # seeds are of one setting
     assert setting(extended(override(plain, ["seed=1"]), 2048)) == setting(one)
-    assert command(one) == (f"longarena extend {plain.id} --length 2048 --steps 150 --rate 0.001")
+    assert command(one) == f"longarena extend {plain.id} --length 2048 --steps 200 --rate 0.0001"
     assert sweep_command(one) is None

@@ -24,7 +24,7 @@ ELO = Metric(name="elo", title="Elo <b>", unit="points", better="more", decimals
 # importing this module opens a browser
 FOREIGN = "antigravity:fly"
 # the tables that a foreign run and measurement are in
-SHOWN = {"scores", "minutes", "speed", "memory", "growth", "runs", "curves"}
+SHOWN = {"scores", "minutes", "speed", "memory", "growth", "runs", "curves", "variations"}
 
 
 def in_bits(record, bits, level=2.0):

@@ -17,7 +17,7 @@ SHORTER = (
     ("text", "linear", 1500),
     ("image", "linear", 1500),
 )
-LONGER = (
+LONGER: tuple[tuple[str, str, int, list[str]], ...] = (
     ("image", "s4d", 800, []),
     ("image", "linear", 800, []),
     ("text", "s4d", 2000, ["task.max_length=512"]),

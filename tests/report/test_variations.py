@@ -2,6 +2,7 @@
 
 import pytest
 from report.examples import START, run_record
+from report.tunings import PRESET_RATE, at_rate, tuning_record
 
 from longarena.recipes.pretraining import pretrained
 from longarena.records.folder import Records
@@ -87,3 +88,10 @@ def test_what_is_not_above_chance_says_so():
 def test_what_diverged_has_no_score():
     (table,) = tables(PLAIN, with_options(run_record("local", accuracy=None), block=4))
     assert texts(table)[1][2] == "diverged"
+
+
+def test_a_run_with_the_value_that_was_chosen_has_one_row():
+    runs = [at_rate(PRESET_RATE), with_options(at_rate(0.04), materialised=True)]
+    records = Records(runs, tunings=[tuning_record(PRESET_RATE)])
+    (table,) = TABLES["variations"].make(Findings.of(records))
+    assert len(table.rows) == len(runs)

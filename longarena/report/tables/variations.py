@@ -33,8 +33,12 @@ Scored = tuple[Line, ScoreColumn, Score]
 
 def variation_tables(found: Findings) -> list[Table]:
     """Tabulate every task and preset in which a mechanism stands with several settings."""
-    found_scores = found.scores.scores.items()
-    scored = [(_line(row, column, score), column, score) for (row, column), score in found_scores]
+    # runs with tuned values may stand in two columns
+    once = {
+        (at[1].variant, *(run.id for run in score.runs)): (*at, score)
+        for at, score in found.scores.scores.items()
+    }
+    scored = [(_line(*each), *each[1:]) for each in once.values()]
     tables = group(scored, lambda each: (each[1].task, each[1].preset))
     return distinct(_table(found, several) for several in tables.values() if _has_settings(several))
 

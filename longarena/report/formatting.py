@@ -8,11 +8,14 @@ from collections.abc import Iterable, Sequence
 
 from longarena import tasks
 from longarena.attention.cards import MixerCard, card_of
+from longarena.findings.boards import has_own_data, own_variant
 from longarena.findings.scores import Column, Row
 from longarena.findings.translation import Setting
 from longarena.findings.tuning import Procedure
 from longarena.tracks.metric import Metric
 
+# the data of a task as it is, where the preset has a smaller variant
+OFFICIAL = "the task's own data"
 KILO = 1024
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
@@ -86,6 +89,15 @@ def data_parts(column: Column, among: Sequence[Column]) -> list[str]:
     if len({other.fingerprint for other in same}) > 1:
         parts.append(f"data {column.fingerprint[:8]}")
     return [part for part in parts if part]
+
+
+def other_data(column: Column) -> list[str]:
+    """Say how a column's data differs from what its preset asks for; nothing if it does not."""
+    if has_own_data(column):
+        return []
+    expected = (own_variant(column.preset, column.task) or "").split(",")
+    parts = [part for part in column.variant.split(",") if part and part not in expected]
+    return parts or [column.variant.replace(",", ", ") or OFFICIAL]
 
 
 def task_word(name: str) -> str:

@@ -4,6 +4,7 @@ import pytest
 from report.examples import START, run_record
 from report.tunings import PRESET_RATE, at_rate, tuning_record
 
+from longarena.recipes.presets import preset
 from longarena.recipes.pretraining import pretrained
 from longarena.records.folder import Records
 from longarena.report.findings import Findings
@@ -95,3 +96,10 @@ def test_a_run_with_the_value_that_was_chosen_has_one_row():
     records = Records(runs, tunings=[tuning_record(PRESET_RATE)])
     (table,) = TABLES["variations"].make(Findings.of(records))
     assert len(table.rows) == len(runs)
+
+
+def test_all_of_the_data_is_a_setting_where_the_preset_has_a_share():
+    task, variants = preset("image", "local", "cpu").task, ("side=16,size=0.5", "side=16")
+    runs = [run_record("local", preset="cpu", task=task, variant=each) for each in variants]
+    (table,) = tables(*runs)
+    assert ["side=16" in row[1].split(", ") for row in texts(table)] == [False, True]

@@ -20,7 +20,6 @@ from longarena.findings.boards import (
     Spread,
     best_average,
     has_own_data,
-    own_variant,
     spread_of_averages,
 )
 from longarena.findings.contests import Contest, average_contest
@@ -36,8 +35,6 @@ from longarena.table.table import EMPTY, MISSING, Cell, Column, Row, Table, Tone
 from longarena.tracks.metric import Metric
 
 COLLAPSED, CHANCE, TIED_NOTE = "collapsed", "chance", "tied"
-# the data of a task as it is, where the preset has a smaller variant
-OFFICIAL = "the task's own data"
 TIED_WORDS = "tied with the best"
 TIED = "not told apart from the best by the answers to the same test examples (95 %, all pairs)"
 ABOVE_LEVEL = "better than an answer without a model by three standard errors"
@@ -235,11 +232,7 @@ def _short_parts(column: ScoreColumn, among: Sequence[ScoreColumn]) -> list[str]
     """Say how the data differs from the preset's, or all about it where a task has two columns."""
     if sum(other.task == column.task for other in among) > 1:
         return formatting.data_parts(column, among)
-    if has_own_data(column):
-        return []
-    expected = (own_variant(column.preset, column.task) or "").split(",")
-    parts = [part for part in column.variant.split(",") if part and part not in expected]
-    return parts or [column.variant.replace(",", ", ") or OFFICIAL]
+    return formatting.other_data(column)
 
 
 def _average_column(board: Board, which: int) -> Column:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from statistics import fmean
 
-from longarena.findings.boards import own_variant
 from longarena.findings.changes import setting
 from longarena.findings.scores import Column as ScoreColumn
 from longarena.findings.scores import Row as Mechanism
@@ -50,9 +49,7 @@ def _has_settings(scored: Sequence[Scored]) -> bool:
 
 def _line(row: Mechanism, column: ScoreColumn, score: Score) -> Line:
     options, others = setting(any_seed(score.runs[0]), (*COUNTED, *BEFORE))
-    expected = (own_variant(column.preset, column.task) or "").split(",")
-    data = [part for part in column.variant.split(",") if part and part not in expected]
-    return row, ", ".join(filter(None, [options, *data, others]))
+    return row, ", ".join(filter(None, [options, *formatting.other_data(column), others]))
 
 
 def _table(found: Findings, scored: Sequence[Scored]) -> Table:

@@ -42,8 +42,8 @@ def extended(  # noqa: PLR0913 - each by its name
 
     >>> from longarena.recipes.presets import preset
     >>> recipe = extended(preset("text", "transformer", "cpu"), 2048)
-    >>> recipe.task.options, recipe.steps, recipe.extension.length
-    ({'max_length': 2048}, 200, 512)
+    >>> recipe.task.options["max_length"], recipe.steps, recipe.extension.length
+    (2048, 400, 256)
     """
     option = _length_option(recipe)
     _check(recipe)

@@ -7,8 +7,8 @@ Linear, the cheapest, was raised to 1,500 after 500 steps had scored 60.0 on Tex
 `cpu` for longer, with all data, in batches of 32: what a state space reaches in half an hour of one
 core, of Image at its 32 x 32 pixels and of the first 512 bytes of Text.
 
-`own` for a smaller model: S4D by its authors' recipe on whole reviews, with four layers of 64 instead
-of six of 256 and an eighth of the steps, which is what a core can do in less than an hour.
+`own` for a smaller model: S4D by its authors' recipe on whole reviews, with four layers of 64
+instead of six of 256 and an eighth of the steps, which is what a core can do in less than an hour.
 """
 
 from longarena import Recipe, override, preset, replace

@@ -6,7 +6,8 @@ range    Convolutions, sliding windows and blocks that see ever more tokens, bes
          which sees all. No token is global, so what a token knows is bounded by its receptive field
          (`longarena/findings/receptive_field.py`).
 order    The Transformer and one convolution on the same data with shuffled tokens
-         (`longarena/data/shuffle.py`): all of them, or blocks of 8 and 64 tokens, or inside these.
+         (`longarena/data/shuffle.py`): all of them, or small and large blocks of them, or those
+         inside the small ones. A large block is a quarter of the longest sequence.
 
 Choice: windows of an even width w see as much as kernels of w + 1 tokens.
 Choice: the generated tasks come first, which need no data from elsewhere.
@@ -19,10 +20,18 @@ TASKS = ("listops", "pathfinder", "image", "text", "retrieval")
 RANGES: dict[str, list[list[str]]] = {
     "transformer": [[]],
     "convolution": [[f"model.kernel={kernel}"] for kernel in (3, 7, 15, 31, 61)],
-    "longformer": [[f"model.window={w}", "model.global_tokens=0"] for w in (2, 6, 14, 30, 60)],
+    "longformer": [[f"model.window={w}", "model.global_tokens=0"] for w in (2, 14, 60)],
     "local": [[f"model.block={block}"] for block in (4, 16, 64)],
 }
-SHUFFLES = ("all", "across-8", "across-64", "within-8", "within-64")
+SHUFFLES = ("all", "across-{small}", "across-{large}", "within-{small}")
+# in tokens; a block as long as the sequence would change nothing
+BLOCKS = {
+    "listops": {"small": 4, "large": 16},
+    "pathfinder": {"small": 8, "large": 64},
+    "image": {"small": 8, "large": 64},
+    "text": {"small": 8, "large": 64},
+    "retrieval": {"small": 8, "large": 32},
+}
 SHUFFLED: dict[str, list[str]] = {"transformer": [], "convolution": ["model.kernel=31"]}
 
 
@@ -34,7 +43,9 @@ def recipes() -> list[Recipe]:
         for changes in several
     ]
     orders = [
-        override(recipe(task, mixer, 0), [*changes, f"task.shuffle={shuffle}"])
+        override(
+            recipe(task, mixer, 0), [*changes, f"task.shuffle={shuffle.format(**BLOCKS[task])}"]
+        )
         for task in TASKS
         for mixer, changes in SHUFFLED.items()
         for shuffle in SHUFFLES

@@ -11,6 +11,7 @@ Paper:  Amos, Berant & Gupta (2024), https://arxiv.org/abs/2310.02980, appendix 
 """
 
 from longarena import Recipe, override, preset, pretrained
+from longarena.sweeps.cpu import at_own_rate
 
 TASKS = ("image", "text")
 MIXERS = ("transformer", "local", "linear", "s4d")
@@ -18,7 +19,8 @@ TIMES = 3
 
 
 def recipes() -> list[Recipe]:
-    whole = [in_steps(preset(task, mixer, "cpu"), TIMES) for task in TASKS for mixer in MIXERS]
+    presets = [at_own_rate(preset(task, mixer, "cpu")) for task in TASKS for mixer in MIXERS]
+    whole = [in_steps(recipe, TIMES) for recipe in presets]
     return [each for recipe in whole for each in (recipe, halved(recipe))]
 
 

@@ -104,12 +104,12 @@ def test_extended_runs_are_told_apart_from_others_and_by_what_came_before():
         override(plain, ["task.max_length=2048", "steps=500"]),
         extended(plain, 2048, only_positions=True),
         extended(override(plain, ["steps=1000"]), 2048, steps=500),
-        extended(override(plain, ["task.max_length=256"]), 2048),
+        extended(override(plain, ["task.max_length=128"]), 2048),
     ]
     words = setting(one)[1]
-    assert "extension.free=all, extension.length=512" in words
+    assert "extension.free=all, extension.length=256" in words
     assert len({words, *(setting(other)[1] for other in others)}) == 6
     # seeds are of one setting
     assert setting(extended(override(plain, ["seed=1"]), 2048)) == setting(one)
-    assert command(one) == f"longarena extend {plain.id} --length 2048 --steps 200 --rate 0.0001"
+    assert command(one) == f"longarena extend {plain.id} --length 2048 --steps 400 --rate 0.0001"
     assert sweep_command(one) is None

@@ -153,6 +153,6 @@ def test_a_vocabulary_of_bytes_is_refused(name):
 
 def test_a_recipe_in_other_tokens_is_another_run():
     recipe = preset("text", "linear", "cpu")
-    other = override(recipe, ["task.tokens=bpe", "task.vocabulary=1000"])
+    other = override(recipe, ["task.tokens=bpe", "task.vocabulary=2000"])
     assert other.id != recipe.id
-    assert build("text", other.task.options).variant == "max_length=512,tokens=bpe,vocabulary=1000"
+    assert build("text", other.task.options).variant == "max_length=256,tokens=bpe,vocabulary=2000"

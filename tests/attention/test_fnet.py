@@ -24,6 +24,13 @@ def test_every_row_is_transformed_as_if_it_were_alone(width):
         torch.testing.assert_close(y[row, :length], alone)
 
 
+def test_a_batch_without_padding_is_transformed_as_one_with_padding():
+    x, mask = rows(61, 61)
+    padded, longer = rows(61, 61, 64)
+    padded[:2, :61] = x
+    torch.testing.assert_close(fnet()(x, mask), fnet()(padded, longer)[:2, :61])
+
+
 def test_it_is_its_own_adjoint():
     x, mask = rows(61, 40)
     x.requires_grad_()

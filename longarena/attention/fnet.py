@@ -54,7 +54,8 @@ def fourier_transform(x: Tokens, mask: Mask) -> Tokens:
     """Return the real part of the transform of every row's real tokens and their channels."""
     x = x.to(torch.promote_types(x.dtype, torch.float32))
     if is_known_to_be_full(mask):
-        return torch.fft.fft2(x).real
+        plain: Tensor = torch.fft.fft2(x).real
+        return plain
     width = x.shape[-1]
     lengths = mask.sum(dim=1, keepdim=True).clamp_min(1)
     spectrum = torch.fft.rfft(x.masked_fill(~mask[..., None], 0.0))

@@ -109,12 +109,9 @@ def system(numbers):
     return 3 * N * D * numbers
 
 
-def fourier(points=192):
-    """The channels of every token, the tokens of half of the channels there and back, the chirp."""
-    channels = round(5 * N * D * math.log2(D)) // 2
-    tokens = round(5 * (D // 2 + 1) * points * math.log2(points))
-    wave = round(5 * points * math.log2(points))
-    return (channels + 2 * tokens + wave) // 2
+def fourier():
+    """A transform of all tokens and channels, for the row has no padding."""
+    return round(5 * N * D * math.log2(N * D)) // 2
 
 
 def retention(values=2 * D):

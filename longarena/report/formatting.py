@@ -12,6 +12,7 @@ from longarena.findings.boards import has_own_data, own_variant
 from longarena.findings.scores import Column, Row
 from longarena.findings.translation import Setting
 from longarena.findings.tuning import Procedure
+from longarena.options import Values
 from longarena.tracks.metric import Metric
 
 # the data of a task as it is, where the preset has a smaller variant
@@ -91,13 +92,24 @@ def data_parts(column: Column, among: Sequence[Column]) -> list[str]:
     return [part for part in parts if part]
 
 
-def other_data(column: Column) -> list[str]:
-    """Say how a column's data differs from what its preset asks for; nothing if it does not."""
+def other_data(column: Column, options: Values | None = None) -> list[str]:
+    """Say how a column's data differs from what its preset asks for; nothing if it does not.
+
+    A variant leaves out what a task does by default; `options` says what that is, where the preset
+    asks for something else.
+    """
     if has_own_data(column):
         return []
-    expected = (own_variant(column.preset, column.task) or "").split(",")
-    parts = [part for part in column.variant.split(",") if part and part not in expected]
-    return parts or [column.variant.replace(",", ", ") or OFFICIAL]
+    expected, found = (
+        dict(part.partition("=")[::2] for part in variant.split(",") if part)
+        for variant in (own_variant(column.preset, column.task) or "", column.variant)
+    )
+    if not found:
+        return [OFFICIAL]
+    known = {"size": 1} | (options or {})
+    usual = {key: str(known.get(key, "default")) for key in expected if key not in found}
+    changed = {key: value for key, value in found.items() if expected.get(key) != value}
+    return ["=".join(filter(None, pair)) for pair in sorted((changed | usual).items())]
 
 
 def task_word(name: str) -> str:

@@ -13,16 +13,24 @@ Choice: words have the vocabulary of the larger byte pairs, so that both models 
 from dataclasses import replace
 
 from longarena import Recipe, override
+from longarena.options import Values
 from longarena.recipes.presets.cpu import SHORT
 from longarena.sweeps.cpu import at_own_rate
 
 DATA = {"text": [], "retrieval": ["task.data=aan-mini"]}
-# in bytes, with windows of as many tokens in all tokens
+# 8,000 is what is meant where nobody chooses a vocabulary; bytes have none
+AS_BYTES: Values = {"tokens": "bytes", "vocabulary": 8000}
+# windows have as many tokens in all kinds of tokens
 BYTES = {
     "text": replace(
-        SHORT, batch_size=8, steps=800, size=0.4, options={"max_length": 512}, window_length=512
+        SHORT,
+        batch_size=8,
+        steps=800,
+        size=0.4,
+        options=AS_BYTES | {"max_length": 512},
+        window_length=512,
     ),
-    "retrieval": replace(SHORT, options={"max_length": 256}),
+    "retrieval": replace(SHORT, options=AS_BYTES | {"max_length": 256}),
 }
 MIXERS = ("transformer", "local", "linear", "s4d")
 TOKENS = (

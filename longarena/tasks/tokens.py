@@ -50,7 +50,10 @@ class TokenOptions(Options):
     def _bytes_have_no_vocabulary(self) -> "TokenOptions":
         usual = type(self).model_fields["vocabulary"].default
         if not self.has_tokeniser and self.vocabulary != usual:
-            raise ValueError("bytes have no vocabulary to choose; add tokens=bpe or tokens=words")
+            raise ValueError(
+                "bytes have no vocabulary to choose; add tokens=bpe or tokens=words, or put "
+                f"vocabulary back to {usual}"
+            )
         return self
 
     @property

@@ -28,5 +28,6 @@ def test_of_a_variant_what_the_preset_does_not_have_is_said():
     assert short_names("shuffle=all,side=16,size=0.5")[-1] == "Image, shuffle=all"
 
 
-def test_of_a_variant_with_less_than_the_preset_has_all_is_said():
-    assert short_names("side=16")[-1] == "Image, side=16"
+def test_of_a_variant_that_lacks_what_the_preset_has_this_is_said():
+    assert short_names("side=16")[-1] == "Image, size=1"
+    assert short_names("size=0.5")[-1] == "Image, side=default"

@@ -4,6 +4,7 @@ import pytest
 from report.examples import START, run_record
 from report.tunings import PRESET_RATE, at_rate, tuning_record
 
+from longarena.findings.boards import own_variant
 from longarena.recipes.presets import preset
 from longarena.recipes.pretraining import pretrained
 from longarena.records.folder import Records
@@ -102,4 +103,16 @@ def test_all_of_the_data_is_a_setting_where_the_preset_has_a_share():
     task, variants = preset("image", "local", "cpu").task, ("side=16,size=0.5", "side=16")
     runs = [run_record("local", preset="cpu", task=task, variant=each) for each in variants]
     (table,) = tables(*runs)
-    assert ["side=16" in row[1].split(", ") for row in texts(table)] == [False, True]
+    assert ["size=1" in row[1].split(", ") for row in texts(table)] == [False, True]
+
+
+def test_options_that_are_left_to_the_task_are_said_as_the_recipe_has_them():
+    options = {"tokens": "bytes", "vocabulary": 8000, "max_length": 512}
+    plain = preset("text", "local", "cpu").task
+    task = plain.model_copy(update={"options": options})
+    runs = [
+        run_record("local", preset="cpu", task=plain, variant=own_variant("cpu", "text")),
+        run_record("local", preset="cpu", task=task, variant="max_length=512,size=0.4"),
+    ]
+    (table,) = tables(*runs)
+    assert "max_length=512, tokens=bytes, vocabulary=8000" in [row[1] for row in texts(table)][1]

@@ -48,8 +48,10 @@ def _has_settings(scored: Sequence[Scored]) -> bool:
 
 
 def _line(row: Mechanism, column: ScoreColumn, score: Score) -> Line:
-    options, others = setting(any_seed(score.runs[0]), (*COUNTED, *BEFORE))
-    return row, ", ".join(filter(None, [options, *formatting.other_data(column), others]))
+    recipe = any_seed(score.runs[0])
+    options, others = setting(recipe, (*COUNTED, *BEFORE))
+    data = formatting.other_data(column, recipe.task.options)
+    return row, ", ".join(filter(None, [options, *data, others]))
 
 
 def _table(found: Findings, scored: Sequence[Scored]) -> Table:

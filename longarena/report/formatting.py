@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 
 from longarena import tasks
 from longarena.attention.cards import MixerCard, card_of
+from longarena.errors import UserError
 from longarena.findings.boards import has_own_data, own_variant
 from longarena.findings.scores import Column, Row
 from longarena.findings.translation import Setting
 from longarena.findings.tuning import Procedure
-from longarena.options import Values
+from longarena.options import Values, read_value
 from longarena.tracks.metric import Metric
 
 # the data of a task as it is, where the preset has a smaller variant
@@ -49,14 +50,27 @@ def scores_name(metrics: Iterable[Metric]) -> str:
     return names.pop() if len(names) == 1 else "scores"
 
 
-def task_title(name: str) -> str:
-    """Return the title of a task."""
-    return tasks.build(name, {}).card.title if name in tasks.TASKS else name
+def task_title(name: str, variant: str = "") -> str:
+    """Return the title of a task, as it calls itself with the options of a variant."""
+    if name not in tasks.TASKS:
+        return name
+    values = dict(part.partition("=")[::2] for part in variant.split(","))
+    known = tasks.find(name).options_type.model_fields
+    options = {key: read_value(value) for key, value in values.items() if key in known}
+    try:
+        return tasks.build(name, options).card.title
+    except UserError:  # a record from elsewhere says what it likes
+        return tasks.build(name, {}).card.title
 
 
 def setting_title(found: Setting) -> str:
     """Name what the models of one comparison of translations have in common."""
-    parts = [task_title(found.task), found.variant.replace(",", ", "), found.preset, found.changes]
+    parts = [
+        task_title(found.task, found.variant),
+        found.variant.replace(",", ", "),
+        found.preset,
+        found.changes,
+    ]
     return ", ".join(filter(None, parts))
 
 
@@ -82,7 +96,7 @@ def tuned(procedure: Procedure) -> str:
 
 def data_parts(column: Column, among: Sequence[Column]) -> list[str]:
     """Describe the data of a board's column: its kind, version, variant, and which build."""
-    parts = [task_title(column.task).partition(" (")[2].rstrip(")")]
+    parts = [task_title(column.task, column.variant).partition(" (")[2].rstrip(")")]
     if column.version > 1 or len({other.version for other in among}) > 1:
         parts.append(f"version {column.version}")
     parts.append(column.variant.replace(",", ", "))
@@ -119,7 +133,8 @@ def task_word(name: str) -> str:
 
 def column_name(column: Column, among: Sequence[Column]) -> str:
     """Name a column in one line."""
-    return ", ".join([task_title(column.task), *column_parts(column, among)])
+    title = task_title(column.task, column.variant)
+    return ", ".join([title, *column_parts(column, among)])
 
 
 def _plain(column: Column) -> tuple[str, int, str, str, str, Procedure]:

@@ -31,7 +31,9 @@ def draw_spans(found: Findings) -> Spec | None:
 
 
 def _place_of(record: SpanRecord) -> tuple[str, str]:
-    task = ", ".join(filter(None, [task_title(record.recipe.task.name), record.variant]))
+    task = ", ".join(
+        filter(None, [task_title(record.recipe.task.name, record.variant), record.variant])
+    )
     return task, record.recipe.model.mixer
 
 

@@ -59,7 +59,7 @@ def _table(found: Findings, scored: Sequence[Scored]) -> Table:
     levels = {metric.write_with_unit(score.level) for _, _, score in scored}
     return Table(
         name=f"variations-{slug(column.preset)}-{slug(column.task)}",
-        title=f"{formatting.task_title(column.task)}, preset {column.preset}: what changes do",
+        title=f"{formatting.task_word(column.task)}, preset {column.preset}: what changes do",
         columns=(
             Column("Mechanism", "name"),
             Column("Setting", "text"),

@@ -34,6 +34,7 @@ from longarena.report.page.suites import suite_charts, suite_views, untried
 from longarena.report.patterns.pictures import Plate, gallery
 from longarena.report.remedies import COMPARE
 from longarena.report.showable import shown
+from longarena.report.tables.anchors import anchor_tables
 from longarena.report.tables.beside import beside_costs, beside_scores, beside_session
 from longarena.report.tables.costs import (
     growth_table,
@@ -155,6 +156,7 @@ def _tables(found: Findings, charted: Findings) -> dict[str, object]:
         "sessions": _sessions(found),
         "families": family_table(found.families),
         "beside_scores": beside_scores(found),
+        "anchors": anchor_tables(found),
         "beside_costs": beside_costs(session) if session else [],
         "beside_session": session,
         "published": published_tables(found),
@@ -234,7 +236,9 @@ def _sections(
         ("costs", "Speed and memory"): found.costs,
         ("charts", "Charts"): charts,
         ("families", "Families"): True,
-        ("beside", "Beside the papers"): tables["beside_scores"] or tables["beside_costs"],
+        ("beside", "Beside the papers"): any(
+            tables[name] for name in ("beside_scores", "anchors", "beside_costs")
+        ),
         ("published", "Published numbers"): True,
         ("runs", "Runs"): found.records.runs,
         ("gallery", "Attention patterns"): True,

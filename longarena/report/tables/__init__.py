@@ -23,6 +23,7 @@
     families     the mechanisms by family, and where each stands here
     ratios       speed and memory relative to the Transformer, here and in the paper
     beside       scores and costs here beside those of the papers
+    anchors      runs of other recipes on official data, beside the same
     published    the numbers of the papers
     runs         every run that has ended
     curves       the validation scores of every run, over steps and seconds
@@ -45,6 +46,7 @@ from longarena.report.remedies import (
     VARY,
 )
 from longarena.report.tables.agreement import agreement_tables
+from longarena.report.tables.anchors import anchor_tables
 from longarena.report.tables.answer import answer_tables
 from longarena.report.tables.beside import beside_tables
 from longarena.report.tables.choice import choice_tables
@@ -97,6 +99,7 @@ TABLES: Mapping[str, TableKind] = {
     "families": TableKind(family_tables, TRAIN),
     "ratios": TableKind(of_sessions(ratio_table), MEASURE),
     "beside": TableKind(beside_tables, f"{TRAIN} --preset small"),
+    "anchors": TableKind(anchor_tables, f"{TRAIN} --preset small --steps 1000"),
     "published": TableKind(published_tables, TRAIN),
     "runs": TableKind(run_tables, TRAIN),
     "curves": TableKind(curve_tables, TRAIN),

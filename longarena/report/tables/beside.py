@@ -140,7 +140,7 @@ def _headings(column: ScoreColumn, papers: Sequence[PublishedTable]) -> list[Col
 def _beside(line: Line, column: ScoreColumn, papers: Sequence[PublishedTable]) -> list[Cell]:
     score = line.scores.get(column)
     theirs = [published.accuracy(paper, line.row.mixer, column.task) for paper in papers]
-    return [_ours(score), *(_compared(each, score) for each in theirs)]
+    return [ours(score), *(compared(each, score) for each in theirs)]
 
 
 def _best(
@@ -149,16 +149,17 @@ def _best(
     scores = [score for line in lines if (score := line.scores.get(column)) and score.values]
     best = max(scores, key=lambda score: score.mean or 0.0, default=None)
     theirs = [published.best_accuracy(paper, column.task) for paper in papers]
-    return [_ours(best), *(_compared(each, best) for each in theirs)]
+    return [ours(best), *(compared(each, best) for each in theirs)]
 
 
-def _ours(score: Score | None) -> Cell:
+def ours(score: Score | None) -> Cell:
+    """Show a score of ours."""
     if score is None or score.mean is None:
         return MISSING
     return Cell(score.metric.write(score.mean), score.metric.scaled(score.mean))
 
 
-def _compared(theirs: published.Accuracy, score: Score | None) -> Cell:
+def compared(theirs: published.Accuracy, score: Score | None) -> Cell:
     """Show a published number, and say whether it is matched or beaten here."""
     cell = printed(theirs)
     if cell.value is None or score is None or score.mean is None:

@@ -21,11 +21,11 @@ SECONDS = 60
 COLUMNS = (
     MECHANISM,
     Column("Task", "text"),
-    Column("Recipe", "text"),
-    Column("Minutes"),
     Column("Here", role="first"),
     Column("Published for it", role="theirs"),
     Column("Best of the arena's paper", role="theirs"),
+    Column("Minutes"),
+    Column("Recipe", "remark"),
 )
 Anchor = tuple[Mechanism, ScoreColumn, Score]
 
@@ -74,10 +74,10 @@ def _row(found: Findings, row: Mechanism, column: ScoreColumn, score: Score) -> 
         (
             mechanism(row, has_family=False),
             Cell(formatting.task_word(column.task), link=found.href(score.runs[0])),
-            Cell(recipe),
-            Cell(formatting.digits(minutes), minutes),
             ours(score),
             compared(theirs, score),
             compared(published.best_accuracy(published.PAPER, column.task), score),
+            Cell(formatting.digits(minutes), minutes),
+            Cell(recipe),
         )
     )

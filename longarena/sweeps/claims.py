@@ -3,10 +3,15 @@
 Every line changes one thing in a mechanism; the line without a change is what it is compared with.
 The tables of Longformer and Poolingformer, whose parts are many and alike, have three seeds.
 
-Choice: Image, whose 256 pixels no default window of the preset spans.
+Image, whose 256 pixels no default window of the preset spans, is asked of all. Longformer's own
+table is one of characters, so its windows are asked on enwik8 as well, in half of the steps.
+
+Paper:  Beltagy et al. (2020), https://arxiv.org/abs/2004.05150, table 4: windows that grow, and
+        two dilated heads, in the upper layers
 """
 
 from longarena import Recipe, override, preset
+from longarena.sweeps.cpu import in_steps
 
 CLAIMS = {
     # windows that grow with depth beat windows of the same total width that do not, and some
@@ -37,24 +42,31 @@ CLAIMS = {
     # the mechanism that the others approximate
     "transformer": [""],
 }
-# the preset's window of Longformer, for 256 pixels
-WINDOW = 32
+OF_CHARACTERS = ["", "window={growing}", "window={shrinking}", "dilation=[1, [1, 1, 2, 2]]"]
+# the preset's window of Longformer
+WINDOWS = {"image": 32, "enwik8": 64}
 SEEDS = {"longformer": 3, "poolingformer": 3}
 
 
 def recipes() -> list[Recipe]:
-    return [
+    of_images = [
         variant(preset("image", mixer, "cpu", seed), change)
         for seed in range(max(SEEDS.values()))
         for mixer, changes in CLAIMS.items()
         if seed < SEEDS.get(mixer, 1)
         for change in changes
     ]
+    of_characters = [
+        variant(in_steps(preset("enwik8", "longformer", "cpu", seed), 1 / 2), change)
+        for seed in range(SEEDS["longformer"])
+        for change in OF_CHARACTERS
+    ]
+    return of_images + of_characters
 
 
 def variant(recipe: Recipe, change: str) -> Recipe:
-    depth = recipe.model.depth
+    depth, window = recipe.model.depth, WINDOWS[recipe.task.name]
     # on average as wide as the preset's, in even steps from the first layer to the last
-    growing = [round(WINDOW * (2 * layer + 1) / depth) for layer in range(depth)]
+    growing = [round(window * (2 * layer + 1) / depth) for layer in range(depth)]
     filled = change.format(depth=depth, growing=growing, shrinking=growing[::-1])
     return override(recipe, [f"model.{filled}"] if change else [])

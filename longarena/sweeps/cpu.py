@@ -17,6 +17,8 @@ DATA = {
 }
 # rates of studies in which a mechanism stands for its family: at the preset's, S4D learns little
 OWN_RATES = {"s4d": "1e-2"}
+# what a recipe counts in steps, but for the warm-up
+COUNTED = ("steps", "evaluate_every", "log_every", "checkpoint_every")
 AGAIN = ("transformer", "linear", "local", "linformer", "bigbird")
 
 
@@ -33,6 +35,13 @@ def recipes() -> list[Recipe]:
 
 def recipe(task: str, mixer: str, seed: int) -> Recipe:
     return override(preset(task, mixer, "cpu", seed), DATA[task])
+
+
+def in_steps(recipe: Recipe, times: float) -> Recipe:
+    """Train for some times as many steps, with the same share of them for everything."""
+    values = {"schedule.warmup_steps": recipe.schedule.warmup_steps}
+    values |= {name: getattr(recipe, name) for name in COUNTED}
+    return override(recipe, [f"{name}={round(times * value)}" for name, value in values.items()])
 
 
 def at_own_rate(recipe: Recipe) -> Recipe:

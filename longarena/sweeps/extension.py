@@ -13,12 +13,12 @@ Choice: four times the length as from 512 to 2,048 bytes, in the tokens of the p
 """
 
 from longarena import Recipe, extended, override, preset
+from longarena.sweeps.cpu import in_steps
 
 LENGTH = 1024
 # how many tokens a batch has there, to one of the preset
 TOKENS = 1.85
 MIXERS = ("transformer", "local", "linear")
-COUNTED = ("steps", "evaluate_every", "log_every", "checkpoint_every")
 
 
 def recipes() -> list[Recipe]:
@@ -29,7 +29,4 @@ def of_mixer(short: Recipe) -> list[Recipe]:
     """List the run at the length of the preset, what follows it, and what both compare with."""
     after = [extended(short, LENGTH, only_positions=only) for only in (False, True)]
     share = (short.steps / TOKENS + after[0].steps) / short.steps
-    values = {"schedule.warmup_steps": short.schedule.warmup_steps}
-    values |= {name: getattr(short, name) for name in COUNTED}
-    changes = [f"{name}={round(share * number)}" for name, number in values.items()]
-    return [short, *after, override(short, [f"task.max_length={LENGTH}", *changes])]
+    return [short, *after, override(in_steps(short, share), [f"task.max_length={LENGTH}"])]

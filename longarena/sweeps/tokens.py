@@ -15,7 +15,7 @@ from dataclasses import replace
 from longarena import Recipe, override
 from longarena.options import Values
 from longarena.recipes.presets.cpu import SHORT
-from longarena.sweeps.cpu import at_own_rate
+from longarena.sweeps.cpu import at_own_rate, in_steps
 
 DATA = {"text": [], "retrieval": ["task.data=aan-mini"]}
 # 8,000 is what is meant where nobody chooses a vocabulary; bytes have none
@@ -51,7 +51,6 @@ TIMES = {
     ("retrieval", "linear"): (1.8, 3.0, 3.0),
     ("retrieval", "s4d"): (1.7, 2.7, 2.7),
 }
-COUNTED = ("steps", "evaluate_every", "log_every", "checkpoint_every")
 
 
 def recipes() -> list[Recipe]:
@@ -70,7 +69,4 @@ def in_bytes(task: str, mixer: str) -> Recipe:
 
 def in_tokens(recipe: Recipe, tokens: tuple[str, ...], length: int, times: float) -> Recipe:
     """Read the same text in other tokens, in some times as many steps."""
-    values = {"schedule.warmup_steps": recipe.schedule.warmup_steps}
-    values |= {name: getattr(recipe, name) for name in COUNTED}
-    changes = [f"{name}={round(number * times)}" for name, number in values.items()]
-    return override(recipe, [*tokens, f"task.max_length={length}", *changes])
+    return override(in_steps(recipe, times), [*tokens, f"task.max_length={length}"])

@@ -194,13 +194,25 @@ def setting(recipe: Recipe, tuned: Collection[str] = ()) -> tuple[str, str]:
     found = changes(recipe)
     changed = flatten(recipe) if found is None else found.changed
     changed = changed | dict.fromkeys(found.removed if found else (), "default")
-    ignored = NO_SETTING.union(tuned)
+    ignored = NO_SETTING.union(tuned, _follows_from_extension(recipe))
     kept = {k: v for k, v in changed.items() if k not in ignored and not k.startswith("task.")}
     options = {k.removeprefix("model."): v for k, v in kept.items() if _is_mixer_option(k)}
     others = write({k: v for k, v in kept.items() if not _is_mixer_option(k)})
     if found is None:
         others = f"settings {hashlib.sha256(others.encode()).hexdigest()[:8]}"
     return write(options), others
+
+
+def _follows_from_extension(recipe: Recipe) -> set[str]:
+    """List the keys of an extended run that say nothing new: its length, and its rates if usual."""
+    before = recipe_before(recipe)
+    if before is None:
+        return set()
+    usual = flatten(continued(before, recipe.task.options, recipe.steps))
+    now = flatten(recipe)
+    rates = {f"optimiser.{name}" for name in ("rate", "slow_rate")}
+    lengths = {f"{EXTENSION}.task.{name}" for name in LENGTHS}
+    return lengths | {key for key in rates if now[key] == usual[key]}
 
 
 def write(values: Mapping[str, Value]) -> str:

@@ -1,9 +1,10 @@
 """The chart of attention spans: how far each trained model looks, task by task.
 
-A bar is the mean over the runs of one mechanism on one task; the name stands at its end.
+A bar is the mean over the runs of one mechanism on one task; the name stands at its end, with the
+share of the sequence. Attention that weighs all tokens alike has a third.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from statistics import fmean
 
 import altair as alt
@@ -24,27 +25,31 @@ def draw_spans(found: Findings) -> Spec | None:
     # where a run was looked at twice, the later record counts
     ordered = sorted(found.records.spans, key=lambda record: record.finished_at)
     latest = list({(record.id, *_place_of(record)): record for record in ordered}.values())
-    bars = [_bar(records) for records in group(latest, _place_of).values()]
+    variants = group({_place_of(each)[:2] for each in latest}, lambda place: place[0])
+    several = {title for title, places in variants.items() if len(places) > 1}
+    bars = [_bar(records, several) for records in group(latest, _place_of).values()]
     bars = sorted(bars, key=lambda bar: (str(bar["task"]), -float(bar["span"])))
     cards = [record.recipe.model.card for record in found.records.spans]
     return _spec(bars, legend(cards)) if bars else None
 
 
-def _place_of(record: SpanRecord) -> tuple[str, str]:
-    task = ", ".join(
-        filter(None, [task_title(record.recipe.task.name, record.variant), record.variant])
-    )
-    return task, record.recipe.model.mixer
+def _place_of(record: SpanRecord) -> tuple[str, str, str]:
+    title = task_title(record.recipe.task.name, record.variant)
+    return title, record.variant, record.recipe.model.mixer
 
 
-def _bar(records: list[SpanRecord]) -> Point:
-    (task, _), card = _place_of(records[0]), records[-1].recipe.model.card
+def _bar(records: list[SpanRecord], several: Collection[str]) -> Point:
+    """Describe a bar; the variant of the data is named where `several` have a title."""
+    (title, variant, _), card = _place_of(records[0]), records[-1].recipe.model.card
+    span = fmean(record.mean_span for record in records)
+    length = fmean(record.mean_length for record in records)
     return {
-        "task": task,
+        "task": ", ".join(filter(None, [title, variant if title in several else ""])),
         "mixer": card.title,
+        "label": f"{card.title}, {span / length:.0%} of {length:.0f}",
         "family": hue(card).name,
-        "span": round(fmean(record.mean_span for record in records), 2),
-        "length": round(fmean(record.mean_length for record in records), 1),
+        "span": round(span, 2),
+        "length": round(length, 1),
         "runs": len(records),
     }
 
@@ -69,7 +74,7 @@ def _spec(bars: list[Point], used: Mapping[str, str]) -> Spec:
             alt.Color("family:N", scale=colours, legend=shown),
             tooltip=["mixer:N", "task:N", "span:Q", "length:Q", "runs:Q"],
         ),
-        base.mark_text(align="left", dx=5).encode(text="mixer:N"),
+        base.mark_text(align="left", dx=5).encode(text="label:N"),
     ]
     # a number: a height in steps beside a width that fits makes Vega complain in the console
     height = len({bar["task"] for bar in bars}) * (len(order) * BAR_HEIGHT + GROUP_GAP)

@@ -39,6 +39,11 @@ def test_a_bar_is_the_mean_over_the_runs_of_a_mechanism_on_a_task():
     ]
 
 
+def test_a_bar_says_its_share_of_the_sequence_and_which_data_only_if_there_are_several():
+    (bar,) = spans([span_record("linear", 50.0, variant="tiny")])["datasets"]["spans"]
+    assert (bar["task"], bar["label"]) == ("Long ListOps", "Linear Transformer, 25% of 200")
+
+
 def test_bars_have_the_colours_of_the_families():
     spec = spans([span_record("linear", 90.0)])
     scale = spec["layer"][0]["encoding"]["color"]["scale"]

@@ -40,6 +40,15 @@ def test_the_committed_runs_are_of_the_sweep(sweep, store):
     assert {at_one_rate(run.recipe) for run in runs} <= planned
 
 
+@pytest.mark.parametrize(
+    "study", sorted((ROOT / "results/studies").iterdir()), ids=lambda p: p.name
+)
+def test_the_committed_runs_of_a_study_are_those_of_its_sweep(study):
+    runs = read_records(study).runs
+    assert runs
+    assert {run.id for run in runs} <= {recipe.id for recipe in read_sweep(study.name, FOLDER)}
+
+
 def at_one_rate(recipe):
     return override(recipe, ["optimiser.rate=0.001"]).id
 

@@ -7,7 +7,7 @@ windows of 512 bytes, of enwik8 the first fifth of each split. Of some tasks a s
 enough: it has more examples than these runs see, and thousands to test on. What made the
 difference, by trial: pixels read as numbers instead of 256 words, the norm of the batch instead of
 the layer's, a high rate, and a lower one for the slow parameters of state spaces; byte pairs where
-a text is classified, for in bytes hardly anybody passes 62 % in a minute; for texts to be continued,
+a text is classified, for in bytes few pass 62 % in a minute; for texts to be continued,
 rotary positions instead of learned ones. Windows, blocks and memories are as much shorter than
 their defaults as the sequences are (`windows.py`).
 

@@ -1,13 +1,16 @@
 """Which one should I take? The mechanisms of a contest in the order that suits a question.
 
-    by_score    1 + how many are better beyond error, so that ties share a place
+    by_score    1 for the best and who is tied with it; the others by their scores
     by_speed    1 + how many take a training step faster, by 5 % or more
     order       (1 - speed_share) by_score + speed_share by_speed, the least first
 
-With a share of 0 those that cannot be told from the best come first, the fastest of them in front.
-Who cannot serve is set aside with the reason: no better than an answer without a model, cannot
-decode, did not run at the length, takes too much memory.
+With a share of 0 those that cannot be told from the best come first, the fastest of them in front,
+and the others follow in the order of their scores. Who cannot serve is set aside with the reason:
+no better than an answer without a model, cannot decode, did not run at the length, takes too much
+memory, has more parameters than the rules of the suite allow.
 
+Choice: only ties with the best share a place. Ties are not transitive, so that places counted by
+        them would put a fast mechanism before better ones.
 Choice: speed and memory are those at the measured length that is nearest to the wanted one. A
         question without a length takes that of the contest's longest task, so that speeds and
         scores belong together.
@@ -23,16 +26,19 @@ from longarena.findings.costs import CostTable, StepCost, nearest
 from longarena.findings.scores import Row
 from longarena.findings.verdict import SAME_SPEED
 
-Reason = Literal["no better than chance", "cannot decode", "did not run", "too much memory"]
+Reason = Literal[
+    "no better than chance", "cannot decode", "did not run", "too much memory", "too large"
+]
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is wanted: a length in tokens, a limit, decoding, and how much speed matters."""
+    """What is wanted: a length in tokens, limits, decoding, and how much speed matters."""
 
     length: float | None = None
     max_memory_bytes: float | None = None
     must_decode: bool = False
+    must_keep_budget: bool = False
     speed_share: float = 0.0
 
 
@@ -73,14 +79,19 @@ def answer(contest: Contest, question: Question, session: CostTable | None) -> A
     failed = {row for row, at in session.failures if at == length} if session else set[Row]()
     aside: dict[Row, Reason] = {}
     for entry in contest.entries:
-        if reason := _reason(entry, question, costs[entry.row], has_failed=entry.row in failed):
+        if contest.is_over_budget(entry) and question.must_keep_budget:
+            aside[entry.row] = "too large"
+        elif reason := _reason(entry, question, costs[entry.row], has_failed=entry.row in failed):
             aside[entry.row] = reason
     left = [entry for entry in contest.entries if entry.row not in aside]
+    values = [entry.value for entry in left]
     places = [
         Place(
             entry,
             costs[entry.row],
-            by_score=_place_by_score(contest, entry, left),
+            by_score=1
+            if contest.is_tied(left[0].row, entry.row)
+            else 1 + values.index(entry.value),
             by_speed=_place_by_speed(costs[entry.row], [costs[other.row] for other in left]),
         )
         for entry in left
@@ -106,12 +117,6 @@ def _reason(
         return "did not run"
     most = question.max_memory_bytes
     return "too much memory" if most and cost and cost.peak_bytes > most else None
-
-
-def _place_by_score(contest: Contest, entry: Entry, field: Sequence[Entry]) -> int:
-    better = contest.metric.is_better
-    ahead = [each for each in field if better(each.value, entry.value)]
-    return 1 + sum(not contest.is_tied(each.row, entry.row) for each in ahead)
 
 
 def _place_by_speed(cost: StepCost | None, field: Sequence[StepCost | None]) -> int | None:

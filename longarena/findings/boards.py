@@ -13,8 +13,9 @@ Choice: what was tuned alike is compared on a board of its own, behind that of t
         values may differ from the preset's, and all had the same choice of them.
 Choice: where the suite's baseline was not run in a column, the ratio is unknown and the result is
         free.
-Choice: an average is over the data that the preset itself asks for, never a variant of it. It is
-        partial where a task is missing. That of a free line includes its comparable results.
+Choice: an average is over the data that the preset itself asks for, never a variant of it; where a
+        board has none of a task, over the same amount of it from another source (`aan-mini`). It
+        is partial where a task is missing. That of a free line includes its comparable results.
 Choice: the spread over mechanisms is the standard deviation (n - 1), as in the paper's last row.
 """
 
@@ -94,6 +95,15 @@ class Board:
         """Return the comparable scores of a column."""
         return {line.row: line.scores[column] for line in self.comparable if column in line.scores}
 
+    def alike(self, column: Column) -> dict[Row, Score]:
+        """Return the scores of a column under its recipe, whatever the number of parameters."""
+        found = (
+            (line.row, line.scores[column])
+            for line in (*self.comparable, *self.free)
+            if not line.changes and column in line.scores
+        )
+        return {row: score for row, score in found if score.parameter_ratio is not None}
+
     def best(self, column: Column) -> float | None:
         """Return the best comparable mean of a column."""
         means = self._means(column)
@@ -131,10 +141,12 @@ class Board:
 
     def average_metric(self, which: int) -> Metric | None:
         """Return the metric of one of the suite's averages; None if its tasks have several."""
-        wanted = self.suite.averages[which].tasks if self.suite.averages else ()
-        own = [at for at in self.columns if at.task in wanted and has_own_data(at)]
-        metrics = {column.metric for column in own}
+        metrics = {column.metric for column in self.averaged(which)}
         return metrics.pop() if len(metrics) == 1 else None
+
+    def averaged(self, which: int) -> list[Column]:
+        """Return the columns that one of the suite's averages is over, one for each task."""
+        return _averaged(self.suite, self.columns, which)
 
     def _means(self, column: Column) -> list[float]:
         scores = self.scores(column).values()
@@ -208,6 +220,22 @@ def has_own_data(column: Column) -> bool:
     return column.variant == own_variant(column.preset, column.task)
 
 
+def has_preset_options(column: Column) -> bool:
+    """Tell whether a column has the data that its preset asks for, or as much of other data."""
+    options = ",".join(part for part in column.variant.split(",") if "=" in part)
+    return options == own_variant(column.preset, column.task)
+
+
+def _averaged(suite: Suite, columns: Sequence[Column], which: int) -> list[Column]:
+    wanted = suite.averages[which].tasks if suite.averages else ()
+    able = [column for column in columns if has_preset_options(column)]
+    latest = {
+        column.task: column
+        for column in sorted(able, key=lambda column: (has_own_data(column), column.version))
+    }
+    return [latest[task] for task in wanted if task in latest]
+
+
 def is_comparable(column: Column, score: Score, changes: str = "") -> bool:
     """Tell whether a score was made under the board's recipe and within the parameter budget."""
     budget = suite_of(column.task).parameter_budget
@@ -222,6 +250,8 @@ def _board(table: ScoreTable, columns: Sequence[Column], shared: str = "") -> Bo
     }
     lines = group(cells, lambda at: (at[0], at[1].changes))
     keys = sorted(lines, key=lambda key: (row_order(key[0]), key[1]))
+    plain = dict.fromkeys(_plain(column) for column in columns)
+    order = sorted(plain, key=lambda column: not has_own_data(column))
     comparable, free = [], []
     for row, changes in keys:
         own = {at[1]: cells[at] for at in lines[row, changes]}
@@ -229,11 +259,9 @@ def _board(table: ScoreTable, columns: Sequence[Column], shared: str = "") -> Bo
         rest = {column: score for column, score in own.items() if column not in level}
         stated = "" if changes == shared else changes
         if level:
-            comparable.append(_line(row, stated, level, level))
+            comparable.append(_line(row, stated, level, level, order))
         if rest:
-            free.append(_line(row, stated, rest, own))
-    plain = dict.fromkeys(replace(column, changes="") for column in columns)
-    order = sorted(plain, key=lambda column: not has_own_data(column))
+            free.append(_line(row, stated, rest, own, order))
     first = columns[0]
     return Board(
         suite=suite_of(first.task),
@@ -247,29 +275,34 @@ def _board(table: ScoreTable, columns: Sequence[Column], shared: str = "") -> Bo
 
 
 def _line(
-    row: Row, changes: str, scores: Mapping[Column, Score], averaged: Mapping[Column, Score]
+    row: Row,
+    changes: str,
+    scores: Mapping[Column, Score],
+    averaged: Mapping[Column, Score],
+    columns: Sequence[Column],
 ) -> Line:
-    plain = {replace(column, changes=""): score for column, score in scores.items()}
-    suite = suite_of(next(iter(scores)).task)
-    averages = tuple(_average(averaged, each.tasks) for each in suite.averages)
-    return Line(row, changes, plain, averages)
+    suite = suite_of(columns[0].task)
+    plain = {_plain(column): score for column, score in averaged.items()}
+    averages = tuple(
+        _average(plain, _averaged(suite, columns, which), len(each.tasks))
+        for which, each in enumerate(suite.averages)
+    )
+    return Line(row, changes, {_plain(at): score for at, score in scores.items()}, averages)
 
 
-def _average(scores: Mapping[Column, Score], wanted: Sequence[str]) -> Average | None:
-    """Average one score per wanted task: the latest version, on the preset's own data.
+def _plain(column: Column) -> Column:
+    """Return a column as its board shows it; what it changes in the preset is said once."""
+    return replace(column, changes="")
 
-    Scores of different metrics have no average.
-    """
-    means: dict[str, float] = {}
-    metrics: dict[str, Metric] = {}
-    for column in sorted(scores, key=lambda column: column.version):
-        mean = scores[column].mean
-        if mean is not None and has_own_data(column) and column.task in wanted:
-            means[column.task], metrics[column.task] = mean, column.metric
-    found = [means[task] for task in wanted if task in means]
-    if not found or len(set(metrics.values())) > 1:
+
+def _average(
+    scores: Mapping[Column, Score], columns: Sequence[Column], num_wanted: int
+) -> Average | None:
+    """Average the scores of some columns; those of different metrics have no average."""
+    found = {at: mean for at in columns if at in scores and (mean := scores[at].mean) is not None}
+    if not found or len({column.metric for column in found}) > 1:
         return None
-    return Average(fmean(found), len(found), len(wanted))
+    return Average(fmean(found.values()), len(found), num_wanted)
 
 
 def _spread(means: Sequence[float]) -> Spread | None:

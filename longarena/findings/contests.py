@@ -1,6 +1,6 @@
 """Contests: mechanisms that have scores on the same tasks, so that they can be put in an order.
 
-    Contest    some columns of one board, and the mechanisms with a comparable score in all of them
+    Contest    some columns of one board, and the mechanisms trained alike that have them all
     value      the mean over the columns
     error      sqrt(sum of squared errors) / number of columns
     tied       neither is better than the other beyond error (`ties.py`)
@@ -11,6 +11,9 @@ compares the most.
 Choice: the more tasks a contest has, the fewer mechanisms have done all of them. The tasks are
         those with the largest (number of tasks)^2 x (number of mechanisms), so that breadth counts
         most. Who lacks one of them is named with what is missing, and is not in the order.
+Choice: who has more parameters than the suite's budget takes part, and is marked (`size`): in an
+        answer that leaves out a third of the mechanisms the best may be missing. A question can
+        ask for those within the budget alone.
 Choice: the test sets of two tasks have nothing to do with each other, so the half-widths of their
         intervals are added as squares.
 """
@@ -22,7 +25,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import Literal
 
-from longarena.findings.boards import Board, has_own_data
+from longarena.findings.boards import Board, has_preset_options
 from longarena.findings.scores import Column, Row, Score, group
 from longarena.findings.suites import YOURS
 from longarena.findings.ties import Pairs
@@ -34,22 +37,26 @@ from longarena.tracks.metric import Metric
 MAX_COLUMNS = 12
 
 Compare = Callable[[Board, Column], Pairs]
-Why = Literal["not run", "diverged", "too large", "no baseline"]
+Why = Literal["not run", "diverged", "no baseline"]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A mechanism of a contest: its mean score, the error, and whether it beats the level."""
+    """A mechanism of a contest: its mean score, the error, and whether it beats the level.
+
+    `size` is its number of parameters relative to the baseline's, in the column where it is most.
+    """
 
     row: Row
     value: float
     error: float
     has_learnt: bool
+    size: float
 
 
 @dataclass(frozen=True)
 class Gap:
-    """A column in which a mechanism has no comparable score, and why."""
+    """A column in which a mechanism has no score to compare, and why."""
 
     column: Column
     why: Why
@@ -78,7 +85,7 @@ class Contest:
     @property
     def lengths(self) -> list[int]:
         """The tokens of an average example, task by task, where that is known."""
-        found = [_any_run(self.board.scores(column)) for column in self.columns]
+        found = [_any_run(self.board.alike(column)) for column in self.columns]
         return [length for run in found if (length := tokens_per_example(run))]
 
     @property
@@ -90,16 +97,18 @@ class Contest:
     def num_seeds(self) -> int:
         """The fewest seeds that stand behind a score."""
         rows = {entry.row for entry in self.entries}
-        scores = [self.board.scores(column) for column in self.columns]
+        scores = [self.board.alike(column) for column in self.columns]
         return min(len(found[row].values) for found in scores for row in rows)
 
-    @property
-    def tied_with_best(self) -> list[Row]:
-        """Who is tied with the best, if that has learnt anything."""
-        best = self.entries[0]
-        if not best.has_learnt:
-            return []
-        return [each.row for each in self.entries[1:] if self.is_tied(best.row, each.row)]
+    def is_over_budget(self, entry: Entry) -> bool:
+        """Tell whether a mechanism has more parameters than the rules of the suite allow."""
+        return entry.size > self.board.suite.parameter_budget
+
+    def tied_with(self, row: Row) -> list[Row]:
+        """Return who is tied with a mechanism, if that takes part and has learnt anything."""
+        has_learnt = any(each.row == row and each.has_learnt for each in self.entries)
+        others = [each.row for each in self.entries if each.row != row]
+        return [other for other in others if has_learnt and self.is_tied(row, other)]
 
     def is_tied(self, one: Row, other: Row) -> bool:
         """Tell whether neither of two is better than the other beyond error."""
@@ -142,20 +151,15 @@ def _breadth(board: Board) -> int:
 
 
 def _averaged(board: Board) -> list[Column]:
-    """Return the columns that the suite's first average is over, one for each task."""
-    if board.average_metric(0) is None:
-        return []
-    wanted = board.suite.averages[0].tasks
-    own = [at for at in board.columns if at.task in wanted and has_own_data(at)]
-    latest = {column.task: column for column in sorted(own, key=lambda at: at.version)}
-    return [latest[task] for task in wanted if task in latest]
+    """Return the columns that the suite's first average is over, if they share a metric."""
+    return [] if board.average_metric(0) is None else board.averaged(0)
 
 
 def _columns(board: Board) -> list[Column]:
-    """Return the columns with the preset's own data, or all where there are none."""
-    own = [column for column in board.columns if has_own_data(column)]
+    """Return the columns with the data that the preset asks for, or all where there are none."""
+    own = [column for column in board.columns if has_preset_options(column)]
     every = own if own and board.suite is not YOURS else board.columns
-    chosen = sorted(every, key=lambda at: -len(board.scores(at)))[:MAX_COLUMNS]
+    chosen = sorted(every, key=lambda at: -len(board.alike(at)))[:MAX_COLUMNS]
     return [column for column in every if column in chosen]
 
 
@@ -175,15 +179,17 @@ def _shared(board: Board, columns: Sequence[Column]) -> tuple[Column, ...]:
 
 
 def _held(board: Board) -> dict[Row, frozenset[Column]]:
-    """Return the columns in which each mechanism has a comparable score."""
-    return {
-        line.row: frozenset(at for at, score in line.scores.items() if score.mean is not None)
-        for line in board.comparable
-    }
+    """Return the columns in which each mechanism has a score to compare."""
+    columns = [(at, board.alike(at).items()) for at in board.columns]
+    held = group(
+        ((row, at) for at, scores in columns for row, score in scores if score.mean is not None),
+        lambda pair: pair[0],
+    )
+    return {row: frozenset(at for _, at in found) for row, found in held.items()}
 
 
 def _having(board: Board, columns: Sequence[Column]) -> list[Row]:
-    """Return the mechanisms with a comparable score in all of some columns."""
+    """Return the mechanisms with a score to compare in all of some columns."""
     return [row for row, held in _held(board).items() if held.issuperset(columns)]
 
 
@@ -204,11 +210,17 @@ def _contest(board: Board, columns: tuple[Column, ...], compare: Compare) -> Con
 
 
 def _entry(board: Board, row: Row, columns: Sequence[Column]) -> Entry:
-    scores = [board.scores(column)[row] for column in columns]
+    scores = [board.alike(column)[row] for column in columns]
     value = fmean(score.mean for score in scores if score.mean is not None)
     error = math.hypot(*(score.error for score in scores)) / len(scores)
     level = fmean(map(board.level, columns))
-    return Entry(row, value, error, is_significant(columns[0].metric, value, level, error))
+    return Entry(
+        row,
+        value,
+        error,
+        has_learnt=is_significant(columns[0].metric, value, level, error),
+        size=max(score.parameter_ratio or 1.0 for score in scores),
+    )
 
 
 def _is_tie(compared: Sequence[Pairs], one: Row, other: Row) -> bool:
@@ -229,17 +241,11 @@ def _absent(
 
 
 def _why(board: Board, row: Row, column: Column) -> Why | None:
-    """Say why a mechanism has no comparable score in a column; None if it has one."""
-    lines = [line for line in (*board.comparable, *board.free) if line.row == row]
-    found = [line.scores[column] for line in lines if not line.changes and column in line.scores]
-    if not found:
-        return "not run"
-    score = found[0]
-    if score.mean is None:
-        return "diverged"
-    if score is board.scores(column).get(row):
-        return None
-    return "no baseline" if score.parameter_ratio is None else "too large"
+    """Say why a mechanism has no score to compare in a column; None if it has one."""
+    if score := board.alike(column).get(row):
+        return "diverged" if score.mean is None else None
+    lines = [line for line in board.free if line.row == row and not line.changes]
+    return "no baseline" if any(column in line.scores for line in lines) else "not run"
 
 
 def _any_run(scores: dict[Row, Score]) -> Run:

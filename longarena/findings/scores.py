@@ -13,7 +13,8 @@ Choice: the standard error of a mean over k seeds is sqrt(e^2 + spread^2 / k), w
 Choice: where a seed was run twice, only the later run counts.
 Choice: runs of a user's own mixer before its source was edited stand in a row of their own.
 Choice: a run with tuned values stands in the column of its tuning, where all were given the same
-        choice. If these values are also the preset's, it stands in the plain column as well.
+        choice. If these values are also the preset's, it stands in the plain column as well, beside
+        runs that nobody tuned; where there are none, that column would say nothing new.
 """
 
 import math
@@ -172,12 +173,16 @@ def score_table(runs: Iterable[Run], tunings: Iterable[TuningRecord] = ()) -> Sc
     settings = list(group(enumerate(scored), lambda pair: _setting(pair[1])).values())
     choices, sources = Choices(tunings), _latest_sources(settings)
     placed = defaultdict[tuple[Row, Column], list[tuple[int, Run]]](list)
+    is_needed = set[Column]()
     for found in settings:
-        for row, column in places_of(found[0][1], choices):
+        places = places_of(found[0][1], choices)
+        is_needed |= {column for _, column in places if column.tuning.grid or len(places) == 1}
+        for row, column in places:
             is_latest = row.source == sources.get(row.mixer)
             placed[replace(row, source="") if is_latest else row, column] += found
+    kept = {at: found for at, found in placed.items() if at[1] in is_needed}
     # runs of several settings that share a place go back into their order
-    groups = {at: [run for _, run in sorted(found, key=_first)] for at, found in placed.items()}
+    groups = {at: [run for _, run in sorted(found, key=_first)] for at, found in kept.items()}
     rows = sorted({row for row, _ in groups}, key=row_order)
     columns = sorted({column for _, column in groups}, key=_column_order)
     baselines = {at: Row(suite_of(at.task).baseline) for at in columns}

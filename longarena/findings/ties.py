@@ -55,7 +55,7 @@ def behind(scores: Mapping[Row, Score], compare: Callable[[], Pairs]) -> dict[Ro
     best = next(row for row in means if means[row] == metric.best(list(means.values())))
     if not scores[best].is_above_level:
         return {}
-    return {row: each for row, each in compare()[best].items() if row != best}
+    return {row: each for row, each in compare()[best].items() if row in means and row != best}
 
 
 def pairs(scores: Mapping[Row, Score], read: ReadAnswers) -> Pairs:

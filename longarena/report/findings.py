@@ -112,10 +112,10 @@ class Findings:
         return [each for each in every if not {at.task for at in each.columns} <= asked]
 
     def pairs(self, board: Board, column: Column) -> Pairs:
-        """Say by how much each comparable mechanism of a column is better than every other."""
+        """Say by how much each mechanism of a column is better than every other."""
         at = id(board), column
         if at not in self._pairs:
-            self._pairs[at] = pairs(board.scores(column), self.records.answers_of)
+            self._pairs[at] = pairs(board.alike(column), self.records.answers_of)
         return self._pairs[at]
 
     @cached_property

@@ -1,7 +1,7 @@
 """The form above the tables: it asks by mouse, keyboard and address, and answers as Python does."""
 
 import pytest
-from findings.contestants import runs
+from findings.contestants import runs, scored
 from findings.test_answer import MEASUREMENTS, SCORES
 from report.answer.test_sentence import generation
 from report.arena import run
@@ -20,6 +20,7 @@ RECORDS = Records(
         *runs(SCORES),
         *runs({"local": {"text": 0.9}, "s4d": {"listops": 0.37, "text": 0.67}}),
         *runs({"performer": {"listops": 0.3, "text": 0.6}}),
+        *(scored("mega", 0.6, task, parameters=168_000) for task in ("listops", "text")),
         *(run("recall", mixer, 0, "quick") for mixer in ("linear", "local")),
     ],
     measurements=[
@@ -36,6 +37,8 @@ QUESTIONS = {
     "tokens=30000&speed=1": Question(length=30_000, speed_share=0.25),
     "tokens=4096&memory=3": Question(length=4096, max_memory_bytes=3 * MIB),
     "memory=0.5": Question(max_memory_bytes=MIB / 2),
+    "speed=2": Question(speed_share=0.5),
+    "budget=yes": Question(must_keep_budget=True),
 }
 
 
@@ -118,7 +121,8 @@ def test_an_answer_is_announced_and_every_field_has_a_name(open_tables):
     assert page.locator("[aria-live=polite] #answer-sentence").count() == 1
     for name in ("My data is like", "Length of the inputs", "Memory limit", "What matters more"):
         assert page.get_by_label(name).count() == 1
-    assert page.get_by_role("checkbox", name="It must decode, token by token").count() == 1
+    for name in ("It must decode, token by token", "No larger than the rules allow"):
+        assert page.get_by_role("checkbox", name=name).count() == 1
 
 
 @pytest.mark.everywhere

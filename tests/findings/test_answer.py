@@ -1,10 +1,12 @@
 """Which one to take: ties are ties, and what does not serve is set aside with its reason."""
 
 import pytest
-from findings.contestants import findings
+from findings.contestants import findings, scored
 from report.examples import measure_record
 
 from longarena.findings.answer import Question, answer
+from longarena.records.folder import Records
+from longarena.report.findings import Findings
 
 # listops has 1,000 tokens, text 2,000; four points apart is a tie on either
 SCORES = {
@@ -44,6 +46,28 @@ def test_of_those_tied_with_the_best_the_fastest_comes_first():
 def test_who_is_better_beyond_error_comes_first_however_slow():
     scores = SCORES | {"linear": {"listops": 0.30, "text": 0.60}}
     assert order(ask(scores)) == ["transformer", "fnet", "linear"]
+
+
+def test_behind_the_tied_the_better_score_comes_first_however_slow():
+    # 39 and 37 % are not apart beyond error, and fnet is the fastest of all
+    listops = {"transformer": 0.50, "linear": 0.39, "fnet": 0.37}
+    found = ask({mixer: {"listops": score} for mixer, score in listops.items()})
+    assert order(found) == ["transformer", "linear", "fnet"]
+    assert [place.by_score for place in found.places] == [1, 2, 3]
+
+
+def test_who_is_too_large_takes_part_unless_the_rules_are_asked_for():
+    large = scored("fnet", 0.60, parameters=200_000)
+    runs = [scored("transformer", 0.40), scored("linear", 0.39), large]
+    (contest,) = Findings.of(Records(runs=runs)).contests
+    assert [(entry.row.mixer, entry.size) for entry in contest.entries[:2]] == [
+        ("fnet", 2.0),
+        ("transformer", 1.0),
+    ]
+    assert order(answer(contest, Question(), None)) == ["fnet", "transformer", "linear"]
+    found = answer(contest, Question(must_keep_budget=True), None)
+    assert order(found) == ["transformer", "linear"]
+    assert aside(found) == {"fnet": "too large"}
 
 
 def test_speeds_within_five_percent_share_a_place():

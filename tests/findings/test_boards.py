@@ -134,6 +134,18 @@ def test_a_variant_of_the_data_counts_in_no_average_and_stands_last():
     assert board.comparable[0].averages[0].mean == runs[1].metrics.test.value
 
 
+def test_data_from_elsewhere_counts_in_the_average_where_the_board_has_none_of_the_presets():
+    elsewhere = run("retrieval", "transformer", 0, "cpu", sets=["task.data=aan-mini"])
+    (line,) = only_board([elsewhere, run("image", "transformer", 0, "cpu")]).comparable
+    assert line.averages[0].num_tasks == 2
+    own = run("retrieval", "transformer", 0, "cpu")
+    (line,) = only_board([elsewhere, own]).comparable
+    assert line.averages[0].mean == own.metrics.test.value
+    shorter = run("retrieval", "transformer", 0, "cpu", sets=["task.max_length=64"])
+    (line,) = only_board([shorter, own]).comparable
+    assert line.averages[0].mean == own.metrics.test.value
+
+
 def test_the_data_that_quick_asks_for_is_no_variant_of_it():
     runs = [run(task, "transformer", 0, "quick") for task in ("listops", "pathfinder")]
     assert only_board(runs).comparable[0].averages[0].num_tasks == 2

@@ -38,10 +38,15 @@ def test_without_the_tuning_the_same_runs_are_free():
     assert board.tuning.words == ""
 
 
-def test_a_run_that_was_tuned_to_the_presets_own_values_stands_on_both_boards():
-    plain, tuned = board_list([at_rate(PRESET_RATE)], [tuning_record(PRESET_RATE)])
+def test_a_run_that_was_tuned_to_the_presets_own_values_stands_beside_untuned_ones_too():
+    tuned_run, untuned = at_rate(PRESET_RATE), at_rate(PRESET_RATE, "linear")
+    plain, tuned = board_list([tuned_run, untuned], [tuning_record(PRESET_RATE)])
     assert (plain.tuning.words, tuned.tuning.words) == ("", WORDS)
-    assert rows(plain.comparable) == rows(tuned.comparable) == ["transformer"]
+    assert rows(plain.comparable) == ["transformer", "linear"]
+    assert rows(tuned.comparable) == ["transformer"]
+    # without any untuned one the board would show those alone that chose the preset's values
+    (only,) = board_list([tuned_run], [tuning_record(PRESET_RATE)])
+    assert only.tuning.words == WORDS
 
 
 def test_the_choice_holds_for_every_seed():

@@ -66,7 +66,7 @@ def test_other_values_or_presets_have_a_table_of_their_own():
 
 
 def test_a_board_of_tuned_results_says_so_and_what_was_chosen():
-    runs = [at_rate(0.01), at_rate(0.04, "linear")]
+    runs = [at_rate(0.01), at_rate(0.04, "linear"), at_rate(0.01, "local")]
     plain, tuned = tables(
         tuning_record(0.01), tuning_record(0.04, "linear"), kind="scores", runs=runs
     )
@@ -74,7 +74,7 @@ def test_a_board_of_tuned_results_says_so_and_what_was_chosen():
     assert tuned.title.startswith("Long Range Arena, preset quick, tuned:")
     assert "optimiser.rate of 0.0025, 0.01, 0.04" in tuned.note
     assert "optimiser.rate=0.04" in words(tuned.rows[1].cells[1])
-    assert len(plain.rows) == 1
+    assert (len(plain.rows), len(tuned.rows)) == (2, 2)
 
 
 def test_the_table_is_exported_in_every_format(tmp_path):

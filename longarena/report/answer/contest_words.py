@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from longarena.findings.contests import Contest, Entry
 from longarena.findings.scores import Row
 from longarena.report.answer.missing import Missing, missing, names
-from longarena.report.formatting import data_parts, metric_name, range_name, task_word, tuned
+from longarena.report.formatting import (
+    card,
+    data_parts,
+    metric_name,
+    range_name,
+    task_word,
+    tuned,
+)
 from longarena.table.table import slug
 
 # a mean is off by less than so many standard errors in 95 cases of 100
@@ -18,6 +25,7 @@ class EntryWords:
     """A mechanism in a contest, with its value in the unit of the metric.
 
     `tied` has a character for every entry of the contest: 1 if the two are tied, and else 0.
+    `size` says how many parameters it has, if that is more than the rules of the suite allow.
     """
 
     mechanism: int
@@ -25,6 +33,7 @@ class EntryWords:
     score: str
     has_learnt: bool
     tied: str
+    size: str
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,14 @@ def _entry(contest: Contest, entry: Entry, rows: Sequence[Row]) -> EntryWords:
         f"{metric.write_with_unit(entry.value)} ({low} to {high})",
         entry.has_learnt,
         "".join(str(int(each)) for each in tied),
+        _size(contest, entry),
     )
+
+
+def _size(contest: Contest, entry: Entry) -> str:
+    baseline = card(contest.board.suite.baseline).title
+    words = f"{entry.size:.2f} times the parameters of the {baseline}"
+    return words if contest.is_over_budget(entry) else ""
 
 
 def _note(contest: Contest) -> str:

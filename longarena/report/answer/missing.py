@@ -39,7 +39,7 @@ def missing(contest: Contest) -> Missing:
     num_others = len(set(able) - there)
     lacks = [f"not run here: {num_others} of {len(able)} mechanisms"] if num_others else []
     if others:
-        lacks.append(f"too few have a comparable score on {names([*map(task_word, others)])}")
+        lacks.append(f"too few have a score to compare on {names([*map(task_word, others)])}")
     if not lacks and any(gap.why == "not run" for gap in gaps):
         lacks = [f"{many(len(contest.absent), 'mechanism')} cannot be compared yet"]
     words = "; ".join(lacks)
@@ -79,13 +79,11 @@ def _other_tasks(contest: Contest) -> list[str]:
 
 
 def _why(contest: Contest, gaps: Sequence[Gap]) -> str:
-    """Say why a mechanism has no comparable score on some tasks."""
-    suite = contest.board.suite
-    base = card(suite.baseline).title
+    """Say why a mechanism has no score to compare on some tasks."""
+    base = card(contest.board.suite.baseline).title
     words: dict[Why, str] = {
         "not run": "not run on",
         "diverged": "diverged on",
-        "too large": f"over {suite.parameter_budget:.2f} times the parameters of the {base} on",
         "no baseline": f"no {base} to compare its size with on",
     }
     by_reason = group(gaps, lambda gap: gap.why)
@@ -97,7 +95,7 @@ def _why(contest: Contest, gaps: Sequence[Gap]) -> str:
 
 def _command(contest: Contest, others: Sequence[str]) -> str | None:
     """Write the command that runs what is missing; finished runs are skipped."""
-    scores, tuning = contest.board.scores(contest.columns[0]), contest.board.tuning
+    scores, tuning = contest.board.alike(contest.columns[0]), contest.board.tuning
     plain = min(scores, key=lambda row: (bool(row.words), row.mixer not in CARDS))
     own = [row.mixer for row in contest.absent if row.mixer not in CARDS]
     tunes = [f"{key}={','.join(values)}" for key, values in tuning.grid]

@@ -91,7 +91,8 @@ class _Speech:
         standing = " and ".join(filter(None, [self._standing(row, self.contest.best), fastest]))
         how = f"{standing}, {self.entries[row].score}"
         decoding = [self._cost(row).decoding] if self.found.question.must_decode else []
-        words = "; ".join([how, self._cost(row).words, *decoding])
+        parts = [how, self.entries[row].size, self._cost(row).words, *decoding]
+        words = "; ".join(filter(None, parts))
         return f"Take {self._mechanism(row).title}", f"{words}."
 
     def alternative(self, first: "_Speech") -> str:
@@ -101,7 +102,8 @@ class _Speech:
         row, taken = self.found.places[0].entry.row, first.found.places[0]
         if row == taken.entry.row or taken.cost is None:
             return ""
-        words = f"{self.entries[row].score}, {self._standing(row)}; {self._cost(row).words}"
+        parts = [f"{self.entries[row].score}, {self._standing(row)}", self.entries[row].size]
+        words = "; ".join(filter(None, [*parts, self._cost(row).words]))
         return f"Where speed matters as much, take {self._mechanism(row).title}: {words}."
 
     def ranked(self) -> tuple[Told, ...]:
@@ -127,7 +129,8 @@ class _Speech:
         places = f"place {place.by_score} of {len(self.found.places)} by score, {by_speed} by speed"
         is_weighed = self.found.question.speed_share > 0
         how = f"{self.entries[row].score}, {self._standing(row)}"
-        return "; ".join([how, *([places] if is_weighed else []), cost.words, cost.decoding])
+        parts = [how, places if is_weighed else "", self.entries[row].size]
+        return "; ".join([*filter(None, parts), cost.words, cost.decoding])
 
     def _excuse(self, row: Row) -> str:
         cost, mechanism = self._cost(row), self._mechanism(row)
@@ -141,6 +144,8 @@ class _Speech:
                 return cost.words
             case "too much memory":
                 return f"above the limit of memory: {cost.words}"
+            case "too large":
+                return self.entries[row].size
 
     def _standing(self, row: Row, the_best: str = "the best") -> str:
         """Say how a score stands beside the best."""

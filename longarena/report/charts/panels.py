@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from longarena.findings.boards import Board, has_own_data
+from longarena.findings.boards import Board
 from longarena.findings.contests import tokens_per_example
 from longarena.findings.costs import CostTable, nearest
 from longarena.findings.scores import Column, Row, Score, ScoreTable
@@ -50,16 +50,17 @@ def _average(board: Board) -> ScorePanel | None:
     most = max((average.num_tasks for average in found.values()), default=0)
     if most < 2:
         return None
-    wanted = board.suite.averages[0].tasks
-    own = [at for at in board.columns if at.task in wanted and has_own_data(at)]
+    averaged = board.averaged(0)
     setting = [board.preset, board.changes, tuned(board.tuning)]
     parts = [f"Average of {most} tasks", *setting]
     return ScorePanel(
         title=", ".join(filter(None, parts)),
         means={row: each.mean for row, each in found.items() if each.num_tasks == most},
-        level=fmean(board.level(column) for column in own),
+        level=fmean(map(board.level, averaged)),
         metric=metric,
-        lengths=[length for column in own for length in _lengths(board.scores(column).values())],
+        lengths=[
+            length for column in averaged for length in _lengths(board.scores(column).values())
+        ],
     )
 
 

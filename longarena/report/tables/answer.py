@@ -1,7 +1,7 @@
 """Which one to take, as a table per contest: everybody in order, with the reasons as numbers.
 
 The order is that of the page without any conditions: who cannot be told from the best comes first,
-the fastest in front.
+the fastest in front; the others follow by their scores.
 """
 
 from longarena.findings.answer import Answer, Place, Question, answer
@@ -42,6 +42,7 @@ def _table(found: Answer, spoken: Spoken, words: ContestWords) -> Table:
             Column("Test", unit=metric_name(metric), better=metric.better),
             Column("Speed", unit="relative to the Transformer", details=(at,), better="more"),
             Column("Memory", unit="relative to the Transformer", details=(at,), better="less"),
+            Column("Parameters", unit="relative to the Transformer", better="less"),
             Column("Decodes", "text"),
         ),
         rows=tuple(_row(found, words, place) for place in found.places),
@@ -62,6 +63,7 @@ def _row(found: Answer, words: ContestWords, place: Place) -> Row:
             score,
             _ratio(cost.speed_ratio, "") if cost else MISSING,
             _ratio(cost.memory_ratio, bytes_name(cost.peak_bytes)) if cost else MISSING,
+            _ratio(entry.size, ""),
             Cell("yes" if entry.row.card.causal else "no"),
         ),
         {"family": entry.row.card.family},

@@ -99,7 +99,8 @@ class _Layout:
         cls, found: Findings, board: Board, lines: Sequence[Line], *, has_best: bool
     ) -> "_Layout":
         columns, averages = board.columns_of(lines), _averages(board)
-        own = [column for column in columns if has_own_data(column)]
+        averaged = {column for which in averages for column in board.averaged(which)}
+        own = [column for column in columns if has_own_data(column) or column in averaged]
         return cls(
             board,
             own,
@@ -331,7 +332,8 @@ def _is_average_tied(layout: _Layout, line: Line, which: int) -> bool:
     if which > 0 or average is None or best is None or compared is None:
         return False
     is_same = average.num_tasks == best.num_tasks == len(compared.columns)
-    return is_same and line.row in compared.tied_with_best
+    first = next(each.row for each in layout.board.comparable if each.averages[which] == best)
+    return is_same and line.row in compared.tied_with(first)
 
 
 def _best_average(board: Board, which: int) -> Average | None:

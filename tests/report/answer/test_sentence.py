@@ -2,7 +2,7 @@
 
 import json
 
-from findings.contestants import findings, scored
+from findings.contestants import findings, runs, scored
 from findings.test_answer import MEASUREMENTS, SCORES
 from report.arena import arena
 from report.examples import MACHINE, VERSIONS, measure_record
@@ -48,6 +48,16 @@ def test_the_sentence_takes_the_fastest_of_those_tied():
         "fastest of the 2 tied, 54.5% (53.0 to 56.0); 1.5 times as fast as the Transformer at 1K, "
         "with about its memory (1.0 MiB)."
     )
+
+
+def test_who_is_too_large_says_so_wherever_it_is_named():
+    large = [scored("mega", 0.6, task, parameters=168_000) for task in ("listops", "text")]
+    found = Findings.of(Records(runs=[*runs(SCORES), *large], measurements=MEASUREMENTS))
+    size = "1.68 times the parameters of the Transformer"
+    assert f"; {size}; speed and memory not measured" in said(found).sentence
+    assert [size in each.words for each in said(found).ranked] == [True, False, False, False]
+    (mega, _) = said(found, must_keep_budget=True).aside
+    assert (mega.title, mega.words) == ("Mega", size)
 
 
 def test_the_best_says_whether_others_are_tied_with_it():
@@ -150,7 +160,7 @@ def test_the_command_runs_what_is_missing():
     assert (absent.title, absent.why) == ("Local Attention", "not run on Long ListOps")
     missing = f"Not run here: {len(CARDS) - 5} of {len(CARDS)}"
     words = next(words for words in notes(found) if words.startswith(missing))
-    assert words.endswith("too few have a comparable score on Retrieval, Image and Pathfinder")
+    assert words.endswith("too few have a score to compare on Retrieval, Image and Pathfinder")
     tasks = "listops,text,retrieval,image,pathfinder"
     assert notes(found)[words] == f"longarena sweep --tasks {tasks} --mixers all --preset small"
 

@@ -19,15 +19,16 @@ if (document.getElementById("fragments")) {
 
   const read = (contest, question) => {
     const at = nearest(question.length || contest.length || 1);
-    return contest.entries.map(([mechanism, value, score, hasLearnt, tied], index) => {
+    return contest.entries.map(([mechanism, value, score, hasLearnt, tied, size], index) => {
       const of = words.mechanisms[mechanism];
       const [speed, peak, cost, decoding, hasFailed] = of.costs[at];
-      return { index, of, value, score, hasLearnt, tied, speed, peak, cost, decoding, hasFailed };
+      return { index, of, value, score, hasLearnt, tied, size, speed, peak, cost, decoding, hasFailed };
     });
   };
 
   // why a mechanism cannot serve; nothing if it can
   const excuse = (contest, question, entry) => {
+    if (question.budget && entry.size) return entry.size;
     if (!entry.hasLearnt) return `${entry.score}, no better than an answer without a model (${contest.level}) beyond error`;
     if (question.decode && !entry.of.decodes) return [entry.decoding, entry.of.why_not].filter(Boolean).join(": ");
     if (entry.hasFailed) return entry.cost;
@@ -41,9 +42,9 @@ if (document.getElementById("fragments")) {
     const every = read(contest, question).map((entry) => ({ ...entry, excuse: excuse(contest, question, entry) }));
     const left = every.filter((entry) => !entry.excuse);
     for (const entry of left) {
-      const better = left.filter((other) => other.index < entry.index && !isTied(entry, other));
       const faster = left.filter((other) => other.speed && other.speed >= words.same_speed * entry.speed);
-      entry.byScore = 1 + better.length;
+      const ahead = left.findIndex((other) => other.value === entry.value);
+      entry.byScore = isTied(left[0], entry) ? 1 : 1 + ahead;
       entry.bySpeed = entry.speed ? 1 + faster.length : null;
     }
     const key = (entry) => {
@@ -88,22 +89,22 @@ if (document.getElementById("fragments")) {
     }
     const first = order[0];
     const how = [standing(found, first, contest.best), fastest(found, first)].filter(Boolean).join(" and ");
-    const parts = [`${how}, ${first.score}`, first.cost, ...(question.decode ? [first.decoding] : [])];
-    return [`Take ${first.of.title}`, `${parts.join("; ")}.`];
+    const parts = [`${how}, ${first.score}`, first.size, first.cost, question.decode ? first.decoding : ""];
+    return [`Take ${first.of.title}`, `${parts.filter(Boolean).join("; ")}.`];
   };
 
   const alternative = (found) => {
     const even = answer(found.contest, { ...found.question, share: 0.5 });
     const [taken, other] = [found.order[0], even.order[0]];
     if (found.question.share > 0 || !taken?.speed || other.index === taken.index) return "";
-    return `Where speed matters as much, take ${other.of.title}: ${other.score}, ${standing(even, other)}; ${other.cost}.`;
+    const parts = [`${other.score}, ${standing(even, other)}`, other.size, other.cost];
+    return `Where speed matters as much, take ${other.of.title}: ${parts.filter(Boolean).join("; ")}.`;
   };
 
   const reason = (found, entry) => {
     const places = `place ${entry.byScore} of ${found.order.length} by score, ${entry.bySpeed ?? "not measured"} by speed`;
-    const parts = [`${entry.score}, ${standing(found, entry)}`, entry.cost, entry.decoding];
-    if (found.question.share > 0) parts.splice(1, 0, places);
-    return parts.join("; ");
+    const parts = [`${entry.score}, ${standing(found, entry)}`, found.question.share > 0 ? places : "", entry.size];
+    return [...parts.filter(Boolean), entry.cost, entry.decoding].join("; ");
   };
 
   const names = (titles, most = 5) => {
@@ -185,6 +186,7 @@ if (document.getElementById("fragments")) {
     length: fields.tokens.value === "" ? null : Math.max(1, Math.round(Number(fields.tokens.value))),
     memory: fields.memory.value === "" ? null : Number(fields.memory.value),
     decode: fields.decode.checked,
+    budget: fields.budget.checked,
     share: Number(fields.speed.value) / Number(fields.speed.max),
   });
 

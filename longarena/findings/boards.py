@@ -177,11 +177,12 @@ def boards(table: ScoreTable) -> list[Board]:
     found = [_board(table, columns, changes) for (_, changes), columns in groups.items()]
     suites, presets = list(SUITES), [*reversed(PRESETS)]
 
-    def place(board: Board) -> tuple[int, bool, int, str, str]:
+    def place(board: Board) -> tuple[int, bool, bool, int, str, str]:
         is_known = board.preset in presets
         preset = presets.index(board.preset) if is_known else len(presets)
         suite = suites.index(board.suite.name)
-        return suite, not board.has_common_recipe, preset, board.changes, board.tuning.words
+        last = not board.has_common_recipe, not board.comparable
+        return suite, *last, preset, board.changes, board.tuning.words
 
     return sorted(found, key=place)
 

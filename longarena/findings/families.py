@@ -2,8 +2,8 @@
 
 Speed and memory are ratios to the Transformer at the longest length at which the latest session
 measured both. The score is the first average of the suite, on the arena's board with the most
-results under a common recipe, untuned; only mechanisms that were run on the same number of its
-tasks are ranked.
+results under a common recipe; only mechanisms that were run on the same number of its tasks are
+ranked.
 
 Survey: Tay et al. (2020), https://arxiv.org/abs/2009.06732
 """
@@ -17,7 +17,6 @@ from longarena.findings.boards import Average, Board, boards
 from longarena.findings.costs import CostTable, cost_tables
 from longarena.findings.scores import score_table
 from longarena.findings.suites import ARENA
-from longarena.findings.tuning import UNTUNED
 from longarena.records.folder import Records
 from longarena.tracks.metric import Metric
 
@@ -62,11 +61,7 @@ def family_table(records: Records) -> FamilyTable:
 def rank_families(found: Sequence[Board], sessions: Sequence[CostTable]) -> FamilyTable:
     """Rank every mechanism by what boards and sessions say."""
     costs = next((table for table in sessions if table.common_length()), None)
-    plain = [
-        each
-        for each in found
-        if each.suite is ARENA and each.tuning == UNTUNED and not each.changes
-    ]
+    plain = [each for each in found if each.suite is ARENA and not each.changes]
     board = max((each for each in plain if each.has_common_recipe), key=_num_scores, default=None)
     averages = _averages(board) if board else {}
     num_tasks = max((average.num_tasks for average in averages.values()), default=0)
@@ -85,7 +80,7 @@ def rank_families(found: Sequence[Board], sessions: Sequence[CostTable]) -> Fami
             Member(name, cards[name], *(s.get(name) for s in standings)) for name in names
         ),
         length=costs.common_length() if costs else None,
-        preset=board.preset if board else None,
+        preset=_setting(board) if board else None,
         num_tasks=num_tasks,
         metric=metric,
     )
@@ -102,6 +97,10 @@ def _order(mixer: str, cards: Mapping[str, MixerCard]) -> tuple[int, int, str]:
     known = list(CARDS)
     family = get_args(Family).index(cards[mixer].family)
     return family, known.index(mixer) if mixer in known else len(known), mixer
+
+
+def _setting(board: Board) -> str:
+    return f"{board.preset}, tuned" if board.tuning.words else board.preset
 
 
 def _num_scores(board: Board) -> int:

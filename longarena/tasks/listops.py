@@ -75,7 +75,7 @@ class ListOps(Task):
         return TaskCard(
             name="listops",
             version=1,
-            title="Long ListOps",
+            title="ListOps",
             question="What is the value of this expression?",
             sizes={"train": 96_000, "valid": 2_000, "test": 2_000},
             splits="distinct expressions of one seeded stream: train, then valid, then test",

@@ -121,7 +121,7 @@ def test_an_answer_is_announced_and_every_field_has_a_name(open_tables):
     assert page.locator("[aria-live=polite] #answer-sentence").count() == 1
     for name in ("My data is like", "Length of the inputs", "Memory limit", "What matters more"):
         assert page.get_by_label(name).count() == 1
-    for name in ("It must decode, token by token", "No larger than the rules allow"):
+    for name in ("It must decode, token by token", "Hardly larger than the Transformer"):
         assert page.get_by_role("checkbox", name=name).count() == 1
 
 

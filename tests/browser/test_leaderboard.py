@@ -110,7 +110,7 @@ def test_a_number_leads_to_its_run_and_back(open_tables):
     page = open_tables(arena())
     record = next(r for r in arena().runs if r.recipe.model.mixer == "bigbird")
     page.click("#table-scores-arena-small tr:has-text('BigBird') td:nth-child(2) a")
-    assert page.locator("h1").inner_text() == "BigBird on Long ListOps"
+    assert page.locator("h1").inner_text() == "BigBird on ListOps"
     assert record.id in page.locator(".lead").inner_text()
     threads = record.machine.threads
     command = f"longarena train listops bigbird --preset small --seed 0 --threads {threads}"

@@ -59,14 +59,14 @@ def test_the_accuracies_of_a_csv_file_are_those_of_the_records(tmp_path):
     assert set(found) == set(ACCURACIES)
     for mixer, accuracies in found.items():
         row = rows[TITLES[mixer]]
-        column = next(name for name in row if name.startswith("Long ListOps"))
+        column = next(name for name in row if name.startswith("ListOps"))
         assert float(row[column]) == pytest.approx(100 * mean(accuracies))
         assert float(row[f"{column} spread"]) == pytest.approx(100 * stdev(accuracies))
 
 
 def test_the_last_rows_are_the_mean_over_mechanisms_and_no_model(records, tmp_path):
     rows = read_csv(export(records, "scores", "csv", tmp_path)[0])
-    column = next(name for name in rows["Transformer"] if name.startswith("Long ListOps"))
+    column = next(name for name in rows["Transformer"] if name.startswith("ListOps"))
     means = [100 * mean(found) for found in ACCURACIES.values()]
     assert float(rows["Mean over mechanisms"][column]) == pytest.approx(mean(means))
     assert float(rows["Mean over mechanisms"][f"{column} spread"]) == pytest.approx(stdev(means))
@@ -226,7 +226,19 @@ def test_a_column_names_what_its_data_has_that_the_preset_has_not(tmp_path):
         arena.run("retrieval", "transformer", 0, "cpu", sets=["task.data=aan-mini"]),
     ]
     text = export(Records(runs=found), "scores", "markdown", tmp_path)[0].read_text()
-    assert text.splitlines()[0] == "| Mechanism | Long ListOps | Average | Retrieval, aan-mini |"
+    assert text.splitlines()[0] == "| Mechanism | ListOps | Retrieval, aan-mini | Average |"
+
+
+@pytest.mark.parametrize("tasks", [("listops",), ("listops", "image")])
+def test_the_best_comes_first(tasks, tmp_path):
+    mixers = ("transformer", "local", "linear", "performer")
+    found = [arena.run(task, mixer, 0) for task in tasks for mixer in mixers]
+    text = export(Records(runs=found), "scores", "csv", tmp_path)[0].read_text()
+    rows = [line.split(",") for line in text.splitlines()[1:5]]
+    places = range(1, 1 + 3 * len(tasks), 3)
+    scores = [sum(float(row[place]) for place in places) for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    assert len(set(scores)) == 4
 
 
 def test_nothing_that_a_constant_answer_scores_is_the_best(tmp_path):

@@ -20,6 +20,6 @@ def test_a_class_that_only_a_record_names_is_not_imported():
 def test_a_column_is_named_by_its_data_only_where_others_differ_in_nothing_else():
     twin = replace(COLUMN, fingerprint="0123456789")
     assert column_name(COLUMN, [COLUMN]) == (
-        "Long ListOps, version 1, quick, max_depth=6, max_length=256, min_length=32"
+        "ListOps, version 1, quick, max_depth=6, max_length=256, min_length=32"
     )
     assert column_name(twin, [COLUMN, twin]).endswith(", data 01234567")

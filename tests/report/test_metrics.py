@@ -129,7 +129,7 @@ def test_metrics_of_one_board_never_mix():
     assert {line.averages for line in board.comparable} == {(None, None)}
     table = TABLES["scores"].make(Findings.of(records))[0]
     names = {column.title: column.line for column in table.columns}
-    assert names["Long ListOps"].endswith("bits per byte")
+    assert names["ListOps"].endswith("bits per byte")
     assert names["Image"].endswith("accuracy, %")
     averages = [row.cells[at] for row in table.rows for at in averages_of(table)]
     assert averages

@@ -80,7 +80,7 @@ def test_a_board_of_tuned_results_says_so_and_what_was_chosen():
 def test_the_table_is_exported_in_every_format(tmp_path):
     records = Records(tunings=[tuning_record(0.04)])
     (text,) = export(records, "tuning", "csv", tmp_path)
-    assert text.read_text() == "Mechanism,Long ListOps,Long ListOps note\nTransformer,0.04,edge\n"
+    assert text.read_text() == "Mechanism,ListOps,ListOps note\nTransformer,0.04,edge\n"
     (text,) = export(records, "tuning", "markdown", tmp_path)
     assert "| Transformer | 0.04 (edge) |" in text.read_text()
     assert export(records, "tuning", "latex", tmp_path)

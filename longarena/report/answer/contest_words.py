@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from longarena.findings.contests import Contest, Entry
-from longarena.findings.scores import Row
+from longarena.findings.scores import Column, Row
 from longarena.report.answer.missing import Missing, missing, names
 from longarena.report.formatting import (
     card,
     data_parts,
     metric_name,
+    other_data,
     range_name,
+    task_title,
     task_word,
     tuned,
 )
@@ -67,8 +69,7 @@ def contest_words(contests: Sequence[Contest], rows: Sequence[Row]) -> tuple[Con
 
 def _contest(contest: Contest, name: str, rows: Sequence[Row]) -> ContestWords:
     one, tasks = contest.columns[0], len(contest.columns)
-    data = data_parts(one, contest.board.columns)
-    title = f"average of {tasks} tasks" if tasks > 1 else ", ".join([task_word(one.task), *data])
+    title = f"average of {tasks} tasks" if tasks > 1 else _title(one, contest.board.columns)
     return ContestWords(
         name=name,
         suite=contest.board.suite.title,
@@ -81,6 +82,13 @@ def _contest(contest: Contest, name: str, rows: Sequence[Row]) -> ContestWords:
         note=_note(contest),
         missing=missing(contest),
     )
+
+
+def _title(column: Column, among: Sequence[Column]) -> str:
+    """Name a task, and how its data differs from the preset's or from another column's."""
+    if sum(other.task == column.task for other in among) > 1:
+        return ", ".join([task_word(column.task), *data_parts(column, among)])
+    return ", ".join([task_title(column.task, column.variant), *other_data(column)])
 
 
 def _entry(contest: Contest, entry: Entry, rows: Sequence[Row]) -> EntryWords:

@@ -35,7 +35,7 @@ CHARTS: Mapping[str, ChartKind] = {
     "picture": ChartKind(
         "Scores against speed",
         "Up is better, right is faster, and the area of a dot is its peak memory. The thin line "
-        "joins what no other beats in both score and speed; the dashed one is the score of an "
+        "joins what no other beats in both score and speed; a dashed one is the score of an "
         "answer without a model.",
         f"{TRAIN}, and {MEASURE}",
         draw_picture,

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from longarena.findings.boards import Board
-from longarena.findings.contests import tokens_per_example
+from longarena.findings.contests import average_contest, tokens_per_example
 from longarena.findings.costs import CostTable, nearest
 from longarena.findings.scores import Column, Row, Score, ScoreTable
 from longarena.report.findings import Findings
@@ -35,32 +34,23 @@ class ScorePanel:
 
 def score_panels(found: Findings) -> list[ScorePanel]:
     """List the panels, the averages of several tasks in front."""
-    averages = [_average(board) for board in found.boards]
+    averages = [_average(found, board) for board in found.boards]
     columns = [_column(found.scores, column) for column in found.scores.columns]
     return [*(panel for panel in averages if panel), *columns]
 
 
-def _average(board: Board) -> ScorePanel | None:
-    """Take the suite's first average, of the mechanisms that did the most of its tasks."""
-    metric = board.average_metric(0)
-    if metric is None:
+def _average(found: Findings, board: Board) -> ScorePanel | None:
+    """Take the suite's first average, of the mechanisms that have the same tasks."""
+    contest = average_contest(board, found.pairs)
+    if contest is None:
         return None
-    averages = {line.row: line.averages[0] for line in board.comparable}
-    found = {row: average for row, average in averages.items() if average}
-    most = max((average.num_tasks for average in found.values()), default=0)
-    if most < 2:
-        return None
-    averaged = board.averaged(0)
     setting = [board.preset, board.changes, tuned(board.tuning)]
-    parts = [f"Average of {most} tasks", *setting]
     return ScorePanel(
-        title=", ".join(filter(None, parts)),
-        means={row: each.mean for row, each in found.items() if each.num_tasks == most},
-        level=fmean(map(board.level, averaged)),
-        metric=metric,
-        lengths=[
-            length for column in averaged for length in _lengths(board.scores(column).values())
-        ],
+        title=", ".join(filter(None, [f"Average of {len(contest.columns)} tasks", *setting])),
+        means={entry.row: entry.value for entry in contest.entries},
+        level=contest.level,
+        metric=contest.metric,
+        lengths=contest.lengths,
     )
 
 

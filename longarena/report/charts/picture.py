@@ -4,10 +4,12 @@ Choice: a list at the chart chooses what goes upwards (a panel): the averages ov
         in the paper, then column after column.
 Choice: speed is that at the measured length nearest to the longest task of the panel, so that it
         belongs to the scores; the axis names both lengths.
+Choice: the level of an answer without a model is drawn where it is near the dots.
 Choice: up is better. Where less is better, the axis is turned around.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from longarena.findings.costs import CostTable
@@ -40,13 +42,23 @@ def draw_picture(found: Findings) -> Spec | None:
     if not points:
         return None
     levels: list[Point] = [
-        {"panel": number, "y": panel.metric.scaled(panel.level)}
+        {"panel": number, "y": level}
         for number, (panel, _) in enumerate(panels)
-        if math.isfinite(panel.metric.scaled(panel.level))
+        if math.isfinite(level := panel.metric.scaled(panel.level))
+        if _is_near(level, [float(each["y"]) for each in points if each["panel"] == number])
     ]
     frame = _frame(found, [panel for panel, _ in panels])
     titles = [_speed_title(panel, costs, length) for panel, length in panels]
     return draw_dots(replace(frame, x_titles=titles), points, levels)
+
+
+def _is_near(level: float, heights: Sequence[float]) -> bool:
+    """Tell whether a level is no further from the dots than they are from each other.
+
+    A distant one would press them into a corner.
+    """
+    low, high = min(heights, default=level), max(heights, default=level)
+    return low - (high - low) <= level <= high + (high - low)
 
 
 def _speed_title(panel: ScorePanel, costs: CostTable, length: int) -> str:

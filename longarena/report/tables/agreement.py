@@ -44,9 +44,9 @@ def agreement_table(board: Board) -> Table:
         title=f"{board_title(board)}: how far tasks agree on the order",
         columns=(TASK, *map(Column, names.values()), *([PAPER] if has_paper else [])),
         rows=tuple(rows),
-        note="Spearman's rank correlation of comparable test scores, and of how many mechanisms: 1 "
-        "is the same order, 0 no relation. By chance: unrelated orders come as far in more than 5 "
-        f"of 100 cases.{source}",
+        note="Spearman's rank correlation of the test scores of all that were trained alike, and "
+        "of how many mechanisms: 1 is the same order, 0 no relation. By chance: unrelated orders "
+        f"come as far in more than 5 of 100 cases.{source}",
     )
 
 
@@ -61,7 +61,7 @@ def _name(board: Board, column: ScoreColumn) -> str:
 
 def _order(board: Board, column: ScoreColumn) -> Order:
     sign = 1 if column.metric.better == "more" else -1
-    scores = board.scores(column)
+    scores = board.alike(column)
     return {
         row.mixer: sign * score.mean
         for row, score in scores.items()

@@ -1,6 +1,7 @@
 """The leaderboards as tables: a pair per board, comparable results apart from free ones.
 
-A cell is the mean over seeds with its standard deviation, in the unit of its metric. The last rows
+The best by the first average comes first, where there is none the best of the only column. A cell
+is the mean over seeds with its standard deviation, in the unit of its metric. The last rows
 are the paper's (mean and deviation over mechanisms), what an answer without a model scores, and
 what others reach, such as compressors.
 Columns of the preset's own data come first, then the averages over them, then variants.
@@ -140,12 +141,32 @@ def _table(found: Findings, layout: _Layout, lines: Sequence[Line], name: str) -
         name=name,
         title=f"{board_title(board)}: test {scores_name(board)}",
         columns=layout.columns,
-        rows=tuple(_row(found, layout, line) for line in lines),
+        rows=tuple(_row(found, layout, line) for line in _ranked(board, lines)),
         footers=(_level_row(layout), *_other_level_rows(layout)),
         note=f"Mean and standard deviation over seeds.{_tuning_note(board)} "
         "Chance: not better than an answer without a model by three standard errors. "
         f"{_ties_note(layout)}{_sizes_note(board)}",
     )
+
+
+def _ranked(board: Board, lines: Sequence[Line]) -> list[Line]:
+    """Put the best first, those with more tasks before all others; equal ones keep their order."""
+
+    def key(line: Line) -> tuple[int, float]:
+        metric = board.average_metric(0)
+        if metric and (average := line.averages[0]):
+            return -average.num_tasks, -_sign(metric) * average.mean
+        if metric or len(board.columns) > 1:
+            return 0, 0.0
+        (column,) = board.columns
+        mean = line.scores[column].mean
+        return (1, 0.0) if mean is None else (0, -_sign(column.metric) * mean)
+
+    return sorted(lines, key=key)
+
+
+def _sign(metric: Metric) -> int:
+    return 1 if metric.better == "more" else -1
 
 
 def _behind(found: Findings, board: Board, column: ScoreColumn) -> dict[Mechanism, Difference]:
@@ -310,7 +331,7 @@ def _average(layout: _Layout, line: Line, which: int) -> Cell:
     if average is None or metric is None:
         return MISSING
     is_partial, value = average.is_partial, metric.scaled(average.mean)
-    step = TASK_STEP if metric.better == "more" else -TASK_STEP
+    step = _sign(metric) * TASK_STEP
     notes = [f"{average.num_tasks} of {average.num_wanted} tasks"] if is_partial else []
     is_tied = _is_average_tied(layout, line, which)
     tied = [Words(TIED_WORDS, tone="tied")] if is_tied else []

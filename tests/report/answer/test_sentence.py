@@ -69,7 +69,7 @@ def test_the_best_says_whether_others_are_tied_with_it():
 
 
 def test_one_task_is_called_by_its_name():
-    assert "the best on Long ListOps" in say(which=1).sentence
+    assert "the best on ListOps" in say(which=1).sentence
 
 
 def test_another_is_named_for_those_who_want_speed_as_much():
@@ -157,7 +157,7 @@ def test_notes_say_that_one_seed_is_one_seed():
 def test_the_command_runs_what_is_missing():
     found = say(SCORES | {"local": {"text": 0.9}})
     (absent,) = found.absent
-    assert (absent.title, absent.why) == ("Local Attention", "not run on Long ListOps")
+    assert (absent.title, absent.why) == ("Local Attention", "not run on ListOps")
     missing = f"Not run here: {len(CARDS) - 5} of {len(CARDS)}"
     words = next(words for words in notes(found) if words.startswith(missing))
     assert words.endswith("too few have a score to compare on Retrieval, Image and Pathfinder")

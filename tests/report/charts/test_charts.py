@@ -46,7 +46,12 @@ def test_the_picture_shows_accuracy_speed_and_memory_of_every_mechanism():
     assert values(spec, "y") == [36.0, 34.0]
     assert values(spec, "x") == [4.0, 5.0]
     assert values(spec, "area") == [256.0, 128.0]
-    assert values(spec, "y", "levels") == [17.0]
+
+
+@pytest.mark.parametrize(("other", "levels"), [(0.34, []), (0.2, [17.0])])
+def test_an_answer_without_a_model_is_shown_where_it_is_near_the_dots(other, levels):
+    spec = draw([RUNS[0], run_record("linear", accuracy=other)], MEASUREMENTS)["picture"]
+    assert values(spec, "y", "levels") == levels
 
 
 def test_the_picture_marks_what_no_other_beats_in_accuracy_and_speed():

@@ -33,15 +33,15 @@ def test_a_bar_is_the_mean_over_the_runs_of_a_mechanism_on_a_task():
     records += [span_record("linear", 90.0), span_record("linear", 10.0, variant="tiny")]
     bars = spans(records)["datasets"]["spans"]
     assert [(bar["task"], bar["mixer"], bar["span"], bar["runs"]) for bar in bars] == [
-        ("Long ListOps", "Linear Transformer", 90.0, 1),
-        ("Long ListOps", "Transformer", 50.0, 2),
-        ("Long ListOps, tiny", "Linear Transformer", 10.0, 1),
+        ("ListOps", "Linear Transformer", 90.0, 1),
+        ("ListOps", "Transformer", 50.0, 2),
+        ("ListOps, tiny", "Linear Transformer", 10.0, 1),
     ]
 
 
 def test_a_bar_says_its_share_of_the_sequence_and_which_data_only_if_there_are_several():
     (bar,) = spans([span_record("linear", 50.0, variant="tiny")])["datasets"]["spans"]
-    assert (bar["task"], bar["label"]) == ("Long ListOps", "Linear Transformer, 25% of 200")
+    assert (bar["task"], bar["label"]) == ("ListOps", "Linear Transformer, 25% of 200")
 
 
 def test_bars_have_the_colours_of_the_families():

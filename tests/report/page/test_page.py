@@ -37,7 +37,7 @@ def test_the_answer_stands_above_every_table_and_chart():
     scores = {"transformer": 0.34, "linear": 0.5}
     runs = [run_record(mixer, accuracy=accuracy) for mixer, accuracy in scores.items()]
     text = render(Records(runs=runs, measurements=measured))
-    before, _, after = text.partition("<strong>Take Linear Transformer</strong>: the best on Long")
+    before, _, after = text.partition("<strong>Take Linear Transformer</strong>: the best on List")
     assert "<table" not in before
     picture, table = after.index('data-chart="picture"'), after.index("<table")
     assert after.index("2.0 times as fast as the Transformer at 1K") < picture < table

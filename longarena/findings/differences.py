@@ -16,9 +16,10 @@ only one of them answered, does either have too many for a fair coin?
 
 Choice: scores are divided by the mean weight of an example, as in `tracks/tally.py`: windows of a
         text or rows of questions that count more or less than others are not told apart.
-Choice: the spread over seeds is common to all contestants, because three seeds of each say too
-        little; the part of it that the examples explain already is not counted twice. It is drawn
-        from Student's t with as many degrees as there are seeds to spare.
+Choice: three seeds of a contestant say too little of their spread, so it has that of the median
+        contestant, or its own if that is more: where one learns or fails by luck, those that always
+        learn are told apart all the same. The part that the examples explain already is not counted
+        twice. It is drawn from Student's t with as many degrees as there are seeds to spare.
 Choice: with one seed each, nobody knows the noise of a seed; the interval is that of these very
         runs, not of their mechanisms.
 """
@@ -107,8 +108,8 @@ def differences(contestants: Sequence[Contestant], seed: int = 0) -> list[list[D
     """Compare every contestant with every other; the intervals hold for all pairs together."""
     by_example = np.stack([each.by_example for each in contestants], axis=1)
     values = by_example.mean(axis=0)
-    variance, degrees = _common_variance(contestants)
-    shares = np.array([variance / each.num_seeds for each in contestants])
+    variances, degrees = _seed_variances(contestants)
+    shares = variances / [each.num_seeds for each in contestants]
     errors = _errors(by_example, shares)
     reach = _quantile(by_example, shares, degrees, seed) * errors
     above = values[:, None] - values[None, :]
@@ -142,13 +143,14 @@ def mcnemar(first: Floats, second: Floats) -> float:
     return min(1.0, 2 * tail / (1 << total))
 
 
-def _common_variance(contestants: Sequence[Contestant]) -> tuple[float, int]:
-    """Pool what the seeds add to the noise; 0 where they add nothing that is seen."""
+def _seed_variances(contestants: Sequence[Contestant]) -> tuple[Floats, int]:
+    """Return what the seeds of each add to its noise, and the degrees of all together."""
     found = [each.seed_variance for each in contestants]
-    degrees = sum(each for _, each in found)
-    if degrees == 0:
-        return 0.0, 0
-    return max(0.0, sum(variance * own for variance, own in found) / degrees), degrees
+    # the median of a variance is below its mean: Wilson and Hilferty's approximation
+    known = [variance / (1 - 2 / (9 * own)) ** 3 for variance, own in found if own]
+    typical = max(0.0, float(np.median(known))) if known else 0.0
+    variances = np.array([max(typical, variance) for variance, _ in found])
+    return variances, sum(own for _, own in found)
 
 
 def _errors(by_example: Floats, shares: Floats) -> Floats:

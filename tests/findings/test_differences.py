@@ -66,6 +66,13 @@ def test_a_model_that_is_better_is_found():
     assert share_of_ties([0.6, 0.8], trials=100) < 0.05
 
 
+def test_the_luck_of_one_does_not_hide_what_tells_two_others_apart():
+    rng = np.random.default_rng(6)
+    steady = answers(rng, [0.95, 0.75, 0.6, 0.55], seeds=3)
+    lucky = answers(rng, [0.5], seeds=3, luck=0.5)
+    assert tied_with_best([*steady, *lucky])[:4] == [True, False, False, False]
+
+
 def test_pairing_makes_the_interval_narrow_where_examples_are_hard_for_all():
     pair = answers(np.random.default_rng(1), [0.55, 0.65], difficulty=3.0)
     (_, found), _ = differences(pair)

@@ -79,7 +79,7 @@ def sweep(
         ),
     ] = None,
     halve: Annotated[
-        bool, typer.Option("--halve", help="With --tune, stop the worse half of the values early.")
+        bool, typer.Option("--halve", help="With --tune, stop all but the best half-way.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would run, and run nothing.")

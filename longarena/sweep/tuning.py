@@ -1,18 +1,17 @@
 """Tune every mechanism alike: try the same values, choose on validation, test the chosen one.
 
-    for every rung:  bring the candidates that are left to its step, keep the better half of them
-    at the last:     keep the best, write down how it was chosen, and train it with every seed
+    bring every candidate to the step at which all are compared
+    keep the best, write down how it was chosen, and train it with every seed
 
 The test split of a candidate is read only if it is chosen. A candidate is an ordinary run that is
 stopped (training/trial.py), so a killed tuning goes on from the checkpoints and chooses the same.
 
 Choice: a run is as good as its best validation so far, since those parameters would be tested.
 Choice: of equal ones the first of the grid is better; one that has diverged is worse than all.
-Choice: all mechanisms reach a rung before any goes on, so that the crew always has work for all.
+Choice: all mechanisms are compared before any goes on, so that the crew always has work for all.
 Choice: where a candidate failed, nothing is chosen: the others were not compared with all.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -43,57 +42,41 @@ class Tuned:
 
 @dataclass
 class Race:
-    """One question on its way to an answer: who is left, and what all have scored so far."""
+    """One question on its way to an answer: its trials, and what they scored."""
 
     question: Question
-    left: list[Recipe] = field(init=False)
-    scores: dict[str, list[float | None]] = field(init=False)
-    is_broken: bool = False
+    scores: list[float | None] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.left = list(self.question.candidates)
-        self.scores = {recipe.id: [] for recipe in self.left}
+    def trials(self, places: Places) -> list[PlannedRun]:
+        """Plan the trials."""
+        everyone = self.question.candidates
+        names = name_all(everyone)
+        until = self.question.compared_at
+        return [look(each, name, places, until) for each, name in zip(everyone, names, strict=True)]
 
-    def trials(self, rung: int, places: Places) -> list[PlannedRun]:
-        """Plan the trials of a rung; none if there is no such rung or a trial failed before."""
-        if not self._is_on(rung):
-            return []
-        everyone, until = self.question.candidates, self.question.rungs[rung]
-        names = dict(zip((each.id for each in everyone), name_all(everyone), strict=True))
-        return [look(recipe, names[recipe.id], places, until) for recipe in self.left]
-
-    def settle(self, rung: int, found: Mapping[str, Trial]) -> None:
-        """Note what a rung's trials scored, and let the better ones go on."""
-        if not self._is_on(rung):
-            return
-        self.is_broken = any(recipe.id not in found for recipe in self.left)
-        if self.is_broken:
-            return
-        metric, step = metric_of(self.question.recipe), self.question.rungs[rung]
-        scores = [found[recipe.id].best_by(step, metric) for recipe in self.left]
-        for recipe, score in zip(self.left, scores, strict=True):
-            self.scores[recipe.id].append(score)
-        is_last = rung == len(self.question.rungs) - 1
-        count = 1 if is_last else math.ceil(len(self.left) / 2)
-        self.left = [self.left[place] for place in best(scores, count, metric)]
-
-    def _is_on(self, rung: int) -> bool:
-        return not self.is_broken and rung < len(self.question.rungs)
+    def settle(self, found: Mapping[str, Trial]) -> None:
+        """Note what the trials scored; nothing if one of them failed."""
+        everyone, metric = self.question.candidates, metric_of(self.question.recipe)
+        if all(recipe.id in found for recipe in everyone):
+            at = self.question.compared_at
+            self.scores = [found[recipe.id].best_by(at, metric) for recipe in everyone]
 
     def record(self) -> TuningRecord:
         """Write down how the winner was chosen."""
-        question, (winner,) = self.question, self.left
-        points = zip(question.candidates, question.points, strict=True)
+        question, metric = self.question, metric_of(self.question.recipe)
+        (first,) = best(self.scores, 1, metric)
+        winner = question.candidates[first]
+        points = zip(question.candidates, question.points, self.scores, strict=True)
         return TuningRecord(
             id=question.id,
             recipe=winner,
-            metric=metric_of(winner),
+            metric=metric,
             variant=build_task(winner).variant,
             grid={key: list(values) for key, values in question.grid.items()},
-            rungs=question.rungs,
+            rungs=[question.compared_at],
             candidates=[
-                Candidate(run=recipe.id, values=point, scores=self.scores[recipe.id])
-                for recipe, point in points
+                Candidate(run=recipe.id, values=point, scores=[score])
+                for recipe, point, score in points
             ],
             machine=machine(),
             versions=versions(),
@@ -120,7 +103,7 @@ def best(scores: Sequence[float | None], count: int, metric: Metric) -> list[int
 def answer(question: Question, places: Places) -> TuningRecord | None:
     """Look up whether a question has been answered before."""
     found = find_tuning_record(places.store, question.recipe.model.mixer, question.id)
-    if found is None or found.rungs != question.rungs:
+    if found is None or found.rungs != [question.compared_at]:
         return None
     asked = [recipe.id for recipe in question.candidates]
     return found if [each.run for each in found.candidates] == asked else None
@@ -147,7 +130,7 @@ def plan_ahead(
     known = [(question, answer(question, places)) for question in questions]
     open_ = [Race(question) for question, record in known if record is None]
     choices = [record for _, record in known if record is not None]
-    trials = [run for race in open_ for run in race.trials(0, places)]
+    trials = [run for race in open_ for run in race.trials(places)]
     return [*trials, *plan(chosen(recipes, questions, choices), places)]
 
 
@@ -158,13 +141,13 @@ def tune_all(
     places, trials = workplace.places, list[Entry]()
     known = {question.id: answer(question, places) for question in questions}
     races = [Race(question) for question in questions if known[question.id] is None]
-    for rung in range(max((len(race.question.rungs) for race in races), default=0)):
-        state = _compare(races, rung, workplace)
+    if races:
+        state = _compare(races, workplace)
         trials += state.entries
         if state.was_stopped:
             return Tuned([], trials, state)
     for race in races:
-        if not race.is_broken:
+        if race.scores:
             known[race.question.id] = record = race.record()
             write_record(places.store, record)
     choices = [record for record in known.values() if record is not None]
@@ -173,12 +156,12 @@ def tune_all(
     return Tuned(choices, trials, state)
 
 
-def _compare(races: Sequence[Race], rung: int, workplace: Workplace) -> Sweep:
-    """Bring every candidate that is left to a rung, and keep the better ones."""
-    planned = [run for race in races for run in race.trials(rung, workplace.places)]
-    workplace.progress.say(f"comparison {rung + 1}: {len(planned)} candidates")
+def _compare(races: Sequence[Race], workplace: Workplace) -> Sweep:
+    """Bring every candidate to where it is compared, and note what it scored."""
+    planned = [run for race in races for run in race.trials(workplace.places)]
+    workplace.progress.say(f"comparison of {len(planned)} candidates")
     state = workplace.carry_out(planned)
     trials = {e.planned.recipe.id: e.trial for e in state.entries if e.trial is not None}
     for race in races:
-        race.settle(rung, trials)
+        race.settle(trials)
     return state

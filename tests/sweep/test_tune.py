@@ -68,13 +68,13 @@ def test_without_halving_all_are_tried_to_their_last_step(tmp_path):
     assert [each.scores for each in choice.candidates] == [[0.1], [0.4], [0.3], [None]]
 
 
-def test_halving_stops_the_worse_half_early(tmp_path):
+def test_halving_stops_all_but_the_best_at_half_of_the_steps(tmp_path):
     done, crew = tune_with(judged(), tmp_path, halve=True)
-    assert tried(crew) == {1e-3: [5], 1e-2: [5, 10, None], 1e-1: [5, 10], 1.0: [5]}
+    assert tried(crew) == {1e-3: [10], 1e-2: [10, None], 1e-1: [10], 1.0: [10]}
     (choice,) = done.choices
-    assert choice.rungs == [5, 10]
-    assert [each.scores for each in choice.candidates] == [[0.1], [0.2, 0.4], [0.3, 0.3], [None]]
-    assert choice.budget == 5 + 10 + 10 + 5
+    assert choice.rungs == [10]
+    assert [each.scores for each in choice.candidates] == [[0.1], [0.4], [0.3], [None]]
+    assert choice.budget == 4 * 10
 
 
 def test_every_mechanism_gets_the_same_budget(tmp_path):
@@ -185,7 +185,7 @@ def test_the_test_split_is_read_for_the_chosen_one_only(tmp_path, splits):
 
 def test_the_chosen_run_ends_like_one_that_nobody_tuned(tmp_path):
     done, _ = tune_with(InlineCrew, tmp_path, [SHORT], WILD, halve=True)
-    assert done.choices[0].rungs == [5, 10]
+    assert done.choices[0].rungs == [10]
     found = read_records(tmp_path / "runs" / "records")
     assert [run.id for run in found.runs] == [at(1e-2, SHORT).id]
     plain = train(at(1e-2, SHORT), tmp_path / "plain")
@@ -197,7 +197,7 @@ class Killed(Exception):
     pass
 
 
-# five steps of each, five more of the better one, and its last two
+# ten steps of each, and the last two of the better one
 @pytest.mark.parametrize("step", [8, 14])
 def test_a_killed_tuning_goes_on_and_chooses_the_same(tmp_path, monkeypatch, step):
     rates = [1e-2, 3e-2]
@@ -216,7 +216,7 @@ def test_a_killed_tuning_goes_on_and_chooses_the_same(tmp_path, monkeypatch, ste
     assert done.choices[0].candidates == whole.choices[0].candidates
     assert chosen(done) == chosen(whole)
     # the step at which it died, and at most one more since the last checkpoint, were taken again
-    assert next(count) - 17 in (1, 2)
+    assert next(count) - 22 in (1, 2)
     ends = [read_records(tmp_path / name / "runs" / "records").runs for name in ("whole", "broken")]
     assert without_clock(ends[0][0]) == without_clock(ends[1][0])
 
@@ -226,9 +226,8 @@ def test_a_trial_that_has_got_further_is_judged_by_what_it_had_then(tmp_path):
     folder = RunFolder.of(tmp_path / "runs", at(1e-2, SHORT))
     done, crew = tune_with(InlineCrew, tmp_path, [SHORT], WILD, halve=True)
     found = folder.read_record()
-    first, second = done.choices[0].chosen.scores
-    assert (first, second) == (found.curve.values[0], max(found.curve.values[:2]))
-    assert [step for _, step in crew.done] == [5]
+    assert done.choices[0].chosen.scores == [max(found.curve.values[:2])]
+    assert [step for _, step in crew.done] == [10]
 
 
 def test_a_stop_keeps_what_was_tried_and_chooses_nothing(tmp_path):

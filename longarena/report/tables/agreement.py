@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from longarena.findings import published
 from longarena.findings.agreement import agreement
-from longarena.findings.boards import Board, has_own_data
+from longarena.findings.boards import Board
 from longarena.findings.scores import Column as ScoreColumn
 from longarena.report import formatting
 from longarena.report.findings import Findings
-from longarena.report.tables.scores import board_title
+from longarena.report.tables.scores import board_title, short_parts
 from longarena.table.table import MISSING, Cell, Column, Row, Table, distinct, slug
 
 TASK = Column("Task", "name")
@@ -55,8 +55,7 @@ def _says_something(table: Table) -> bool:
 
 
 def _name(board: Board, column: ScoreColumn) -> str:
-    data = [] if has_own_data(column) else formatting.data_parts(column, board.columns)
-    return ", ".join([formatting.task_word(column.task), *data])
+    return ", ".join([formatting.task_word(column.task), *short_parts(column, board.columns)])
 
 
 def _order(board: Board, column: ScoreColumn) -> Order:

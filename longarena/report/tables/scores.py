@@ -244,13 +244,13 @@ def _column(column: ScoreColumn, board: Board) -> Column:
     return Column(
         title,
         details=(*formatting.data_parts(column, board.columns), *stated),
-        short=", ".join([title, *_short_parts(column, board.columns), *stated]),
+        short=", ".join([title, *short_parts(column, board.columns), *stated]),
         better=column.metric.better,
         filters={"task": column.task},
     )
 
 
-def _short_parts(column: ScoreColumn, among: Sequence[ScoreColumn]) -> list[str]:
+def short_parts(column: ScoreColumn, among: Sequence[ScoreColumn]) -> list[str]:
     """Say how the data differs from the preset's, or all about it where a task has two columns."""
     if sum(other.task == column.task for other in among) > 1:
         return formatting.data_parts(column, among)

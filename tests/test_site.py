@@ -37,4 +37,4 @@ def test_the_site_is_built_without_a_broken_link_and_fetches_nothing(tmp_path):
     assert not re.findall(
         r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?https?://[^\" >]*", html
     )
-    assert [*(tmp_path / "site/pictures").glob("arena-curves*.svg")]
+    assert [*(tmp_path / "site/pictures").glob("arena-picture.svg")]

@@ -187,7 +187,7 @@ def _mark(cell: Cell, limit: float | None) -> Cell:
 def slug(text: str) -> str:
     """Turn any text into a part of a file name.
 
-    >>> slug("ListOps, ../quick"), slug("Nyströmformer")
+    >>> slug("Long ListOps, ../quick"), slug("Nyströmformer")
     ('long-listops-quick', 'nystromformer')
     """
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()

@@ -78,7 +78,7 @@ def test_a_dry_run_of_a_tuning_shows_its_first_trials(run, tmp_path):
     code, output, _ = run(*words, "--json")
     found = json.loads(output)
     assert code == 0
-    assert [(each["state"], each["steps"]) for each in found["runs"]] == [("to do", 5)] * 2
+    assert [(each["state"], each["steps"]) for each in found["runs"]] == [("to do", 10)] * 2
     _, output, _ = run(*words)
     assert "linear optimiser.rate=0.001" in output
     assert "these are the first trials" in output

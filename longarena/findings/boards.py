@@ -19,9 +19,10 @@ Choice: an average is over the data that the preset itself asks for, never a var
 Choice: the spread over mechanisms is the standard deviation (n - 1), as in the paper's last row.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from statistics import fmean, stdev
 from typing import Literal
 
@@ -97,12 +98,16 @@ class Board:
 
     def alike(self, column: Column) -> dict[Row, Score]:
         """Return the scores of a column under its recipe, whatever the number of parameters."""
-        found = (
-            (line.row, line.scores[column])
-            for line in (*self.comparable, *self.free)
-            if not line.changes and column in line.scores
-        )
-        return {row: score for row, score in found if score.parameter_ratio is not None}
+        return self._alike.get(column, {})
+
+    @cached_property
+    def _alike(self) -> Mapping[Column, dict[Row, Score]]:
+        found = defaultdict[Column, dict[Row, Score]](dict)
+        for line in (*self.comparable, *self.free):
+            for column, score in line.scores.items():
+                if not line.changes and score.parameter_ratio is not None:
+                    found[column][line.row] = score
+        return found
 
     def best(self, column: Column) -> float | None:
         """Return the best comparable mean of a column."""

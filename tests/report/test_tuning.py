@@ -31,18 +31,19 @@ def test_the_table_says_which_rate_each_mechanism_wanted():
     assert words(linear)[0] == "edge of the grid"
 
 
-def test_candidates_that_were_stopped_or_diverged_say_so():
+def test_scores_from_before_the_end_say_at_which_step_and_what_diverged_says_so():
     found = tuning_record(0.01)
     scores = ([0.2], [0.3, 0.4], [None])
     told = [
         c.model_copy(update={"scores": s}) for c, s in zip(found.candidates, scores, strict=True)
     ]
-    halved = found.model_copy(update={"candidates": told, "rungs": [1000, 2000]})
+    halved = found.model_copy(update={"candidates": told, "rungs": [50, 100]})
+    assert halved.recipe.steps > 100
     (table,) = tables(halved)
     assert words(table.rows[0].cells[1]) == [
-        "0.0025: 20.0% at step 1,000",
-        "0.01: 40.0%",
-        "0.04: diverged at step 1,000",
+        "0.0025: 20.0% at step 50",
+        "0.01: 40.0% at step 100",
+        "0.04: diverged at step 50",
     ]
 
 

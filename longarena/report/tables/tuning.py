@@ -105,9 +105,9 @@ def _number(record: TuningRecord) -> float | None:
 
 
 def _score(record: TuningRecord, candidate: Candidate) -> str:
-    """Say what a candidate scored, and at which step if it was stopped there."""
+    """Say what a candidate scored, and at which step if that was before the end."""
     score, metric = candidate.scores[-1], record.metric
     found = "diverged" if score is None else metric.write_with_unit(score)
-    is_stopped = len(candidate.scores) < len(record.rungs)
-    when = f" at step {record.rungs[len(candidate.scores) - 1]:,}" if is_stopped else ""
+    step = record.rungs[len(candidate.scores) - 1]
+    when = f" at step {step:,}" if step < record.recipe.steps else ""
     return f"{_point(candidate)}: {found}{when}"
